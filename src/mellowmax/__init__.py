@@ -1,0 +1,2 @@
+from .operators import *
+from .policies import *

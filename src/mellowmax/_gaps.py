@@ -1,0 +1,164 @@
+"""Every softmax is the best value less an average of the gaps to it.
+
+With `top = max(q)` and `gap = top - q >= 0`, each operator is `top - average(gap)`, and each policy
+is a function of the gaps alone. Working on gaps is what makes both right for every input: no
+exponential overflows, nothing cancels, ties are exactly 0. A negative parameter turns the row
+around (`-q`, `-parameter`), so one form serves both signs.
+
+Gaps are kept at half their size, because the distance between two finite numbers need not be a
+finite number; `strength` is doubled to match, so `strength * gap` is `|parameter| * (top - q)`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ._libraries import truth
+
+__all__ = [
+    "Gaps",
+    "Spread",
+    "at_average",
+    "count",
+    "cumulants",
+    "gaps",
+    "log_mean_exp",
+    "mean_gap",
+    "mellow_gap",
+    "spread",
+    "unbounded",
+    "without_parameter",
+]
+
+
+class Gaps(NamedTuple):
+    """One row a column: arrays are `[actions, rows]`, or `[1, rows]` for one number a row."""
+
+    top: Any  # [1, rows] half the best value, after turning the row around
+    gap: Any  # [actions, rows] half the distance below it; 0 where `lost`
+    lost: Any  # [actions, rows] actions without weight: masked, or infinitely far below; or None
+    mask: Any  # [actions, rows] actions that count, or None for all
+    sign: Any  # [1, rows] -1 where the row is turned around, else 1
+    strength: Any  # [1, rows] twice the absolute parameter, infinity cut to a finite number
+    infinite: Any  # [1, rows] where the parameter is infinite; None where none is
+
+
+def gaps(xp: Any, q: Any, parameter: Any, mask: Any) -> Gaps:
+    """The gaps of each row to its best action, for a parameter that wants them turned around."""
+    sign = xp.where(parameter < 0, -xp.ones_like(parameter), xp.ones_like(parameter))
+    half = q * (0.5 * sign)
+    if mask is not None:
+        half = xp.where(mask, half, -xp.inf)
+    top = xp.max(half, axis=0, keepdims=True)
+    gap = top - half
+    lost = None
+    if not truth(xp.all(xp.isfinite(gap))):
+        gap = xp.where(half == top, xp.zeros_like(gap), gap)
+        lost = xp.isinf(gap) if mask is None else xp.isinf(gap) | ~mask
+        gap = xp.where(lost, xp.zeros_like(gap), gap)
+    strength = parameter * sign
+    infinite = xp.isinf(strength)
+    if truth(xp.any(infinite)) is False:
+        infinite = None
+    largest = xp.finfo(strength.dtype).max / 2
+    return Gaps(top, gap, lost, mask, sign, 2 * xp.minimum(strength, largest), infinite)
+
+
+def without_parameter(xp: Any, q: Any, mask: Any) -> Gaps:
+    """The gaps for an operator that never turns a row around."""
+    return gaps(xp, q, xp.zeros_like(q[:1, :1]), mask)
+
+
+def at_average(g: Gaps, average_gap: Any) -> Any:
+    """The value whose average gap is given: the row turned back and at its full size."""
+    return g.sign * 2 * (g.top - average_gap)
+
+
+def count(xp: Any, g: Gaps) -> Any:
+    """How many actions of each row count."""
+    if g.mask is None:
+        return g.gap.shape[0]
+    return xp.sum(xp.astype(g.mask, g.gap.dtype), axis=0, keepdims=True)
+
+
+def unbounded(xp: Any, g: Gaps) -> Any:
+    """Rows in which an action that counts is infinitely far below the best; None if none is."""
+    if g.lost is None:
+        return None
+    counted = g.lost if g.mask is None else g.lost & g.mask
+    return xp.any(counted, axis=0, keepdims=True)
+
+
+def mean_gap(xp: Any, g: Gaps) -> Any:
+    """The plain average of the gaps."""
+    mean = xp.sum(g.gap / count(xp, g), axis=0, keepdims=True)
+    rows = unbounded(xp, g)
+    return mean if rows is None else xp.where(rows, xp.inf, mean)
+
+
+def log_mean_exp(xp: Any, g: Gaps) -> tuple[Any, Any]:
+    """`-log(mean(exp(-k * gap)))`, to full relative accuracy, and the `k` it belongs to.
+
+    `k` is the strength, raised where it is so small (or 0) that raising it to `eps / max(gap)`
+    changes the average gap by less than rounding: the quotient of the two is then right for every
+    strength. `log1p` of the mean of `expm1` keeps what `log` of the mean of `exp` loses near 1; the
+    latter keeps what the former loses near 0.
+    """
+    info = xp.finfo(g.gap.dtype)
+    floor = info.eps / xp.maximum(xp.max(g.gap, axis=0, keepdims=True), info.smallest_normal)
+    k = xp.maximum(g.strength, floor)
+    rows = unbounded(xp, g)
+    if rows is not None:
+        k = xp.where(rows, g.strength, k)
+    below_one = xp.expm1(-k * g.gap)
+    if g.lost is not None:
+        below_one = xp.where(g.lost, -1.0, below_one)
+    n = count(xp, g)
+    mean = xp.sum(below_one + 1, axis=0, keepdims=True) / n
+    if g.mask is not None:
+        below_one = xp.where(g.mask, below_one, 0.0)
+    mean_below_one = xp.sum(below_one, axis=0, keepdims=True) / n
+    near_one = mean_below_one > -0.5
+    return -xp.where(near_one, xp.log1p(mean_below_one), xp.log(mean)), k
+
+
+def mellow_gap(xp: Any, g: Gaps) -> Any:
+    """The average gap of mellowmax, `-log(mean(exp(-k * gap))) / k`."""
+    log_mean, k = log_mean_exp(xp, g)
+    return log_mean / k if g.infinite is None else xp.where(g.infinite, 0.0, log_mean / k)
+
+
+class Spread(NamedTuple):
+    """A row in units of its largest gap: what is left is free of scale."""
+
+    scale: Any  # [1, rows] the largest gap, or 1 where all are 0
+    unit: Any  # [actions, rows] the gaps in units of it: numbers in [0, 1]
+    width: Any  # [1, rows] |parameter| times the range of q
+    narrow: Any  # [1, rows] where the width is so small that the start of a series is enough
+
+
+def spread(xp: Any, g: Gaps) -> Spread:
+    """The scale-free form of a row.
+
+    A row is narrow below the fourth root of eps: there the first three terms of a series in the
+    width are as accurate as a formula that loses `eps / width` to cancellation.
+    """
+    largest = xp.max(g.gap, axis=0, keepdims=True)
+    scale = xp.where(largest == 0, 1.0, largest)
+    width = g.strength * largest
+    narrow = width < xp.finfo(width.dtype).eps ** 0.25
+    rows = unbounded(xp, g)
+    return Spread(scale, g.gap / scale, width, narrow if rows is None else narrow & ~rows)
+
+
+def cumulants(xp: Any, g: Gaps, unit: Any) -> tuple[Any, Any, Any, Any]:
+    """Deviations from the mean of `unit` gaps, and their cumulants 2 to 4 under equal weights."""
+    n = count(xp, g)
+    c = unit - xp.sum(unit, axis=0, keepdims=True) / n
+    if g.mask is not None:
+        c = xp.where(g.mask, c, 0.0)
+    square = c * c
+    second, third, fourth = (
+        xp.sum(power, axis=0, keepdims=True) / n for power in (square, square * c, square * square)
+    )
+    return c, second, third, fourth - 3 * second * second

@@ -1,0 +1,94 @@
+"""The definitions of the paper, evaluated with mpmath at 50 digits and more: slow, and right."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+
+DIGITS = 50
+
+
+def exact(values):
+    """Floats as mpmath numbers, without rounding."""
+    return [mpmath.mpf(float(v)) for v in np.asarray(values).ravel()]
+
+
+def _digits(q, parameter):
+    """Enough digits to leave 50 after what a row of tiny, huge or far-off values cancels."""
+    finite = [v for v in q if mpmath.isfinite(v)]
+    spread = max(finite) - min(finite)
+    width = abs(parameter) * spread
+    if width == 0 or mpmath.isinf(width):
+        return DIGITS
+    offset = max(abs(v) for v in finite)
+    return DIGITS + 4 * abs(int(mpmath.log10(width))) + abs(int(mpmath.log10(offset / spread)))
+
+
+def mellowmax(q, omega):
+    q, omega = exact(q), mpmath.mpf(float(omega))
+    if mpmath.isinf(omega):
+        return max(q) if omega > 0 else min(q)
+    with mpmath.workdps(_digits(q, omega)):
+        if omega == 0:
+            return mpmath.fsum(q) / len(q)
+        top = max(q) if omega > 0 else min(q)
+        total = mpmath.fsum(mpmath.exp(omega * (v - top)) for v in q)
+        return top + mpmath.log(total / len(q)) / omega
+
+
+def boltzmann_policy(q, beta):
+    q, beta = exact(q), mpmath.mpf(beta)
+    with mpmath.workdps(_digits(q, beta) if mpmath.isfinite(beta) else DIGITS):
+        top = max(q) if beta >= 0 else min(q)
+        if mpmath.isinf(beta):
+            weights = [mpmath.mpf(v == top) for v in q]
+        else:
+            weights = [mpmath.exp(beta * (v - top)) for v in q]
+        total = mpmath.fsum(weights)
+        return [w / total for w in weights]
+
+
+def boltzmann(q, beta):
+    policy = boltzmann_policy(q, float(beta))
+    return mpmath.fsum(p * v for p, v in zip(policy, exact(q), strict=True) if p != 0)
+
+
+def excess(q, omega, b):
+    """E_pi[q] - mellowmax at the inverse temperature b: rises with b, and is 0 at the root."""
+    values, b = exact(q), mpmath.mpf(b)
+    with mpmath.workdps(_digits(values, mpmath.mpf(float(omega)))):
+        mm = mellowmax(q, omega)
+        top = max(values) if b >= 0 else min(values)
+        weights = [mpmath.exp(b * (v - top)) for v in values]
+        total = mpmath.fsum(w * (v - mm) for w, v in zip(weights, values, strict=True))
+        return total / mpmath.fsum(weights)
+
+
+def spread(q):
+    values = exact(q)
+    return max(values) - min(values)
+
+
+def relative_error_below(q, omega, b, tolerance):
+    """Whether the exact root is within a relative tolerance of b: the excess changes sign there."""
+    b = mpmath.mpf(float(b))
+    low, high = b * (1 - tolerance), b * (1 + tolerance)
+    signs = [mpmath.sign(excess(q, omega, x)) for x in (low, high)]
+    return signs[0] != signs[1] or 0 in signs
+
+
+def is_determined(q, omega, b, tolerance, eps):
+    """Whether rounding of the gaps leaves b this well determined.
+
+    A relative change of b by `tolerance` must change the average gap by more than its rounding; for
+    rows so narrow that the mean gap hides that change, b is omega / 2 to first order all the same.
+    """
+    values = exact(q)
+    width = abs(mpmath.mpf(float(omega))) * spread(q)
+    if width < mpmath.mpf(eps) ** 0.25:
+        return True
+    top = max(values) if omega > 0 else min(values)
+    gap = abs(top - mellowmax(q, omega))
+    change = abs(excess(q, omega, float(b) * (1 + tolerance)))
+    return change > 16 * len(values) * eps * gap
+
