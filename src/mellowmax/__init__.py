@@ -1,2 +1,34 @@
+"""Softmax operators for reinforcement learning: right for every input, with exact gradients.
+
+From Asadi and Littman, "An Alternative Softmax Operator for Reinforcement Learning" (ICML 2017).
+
+    >>> from mellowmax import Mellowmax, mellowmax, mellowmax_policy
+    >>> print(mellowmax([1.0, 2.0, 3.0], 5.0).round(4))
+    2.7816
+    >>> print(mellowmax_policy([1.0, 2.0, 3.0], 5.0).round(4))
+    [0.0305 0.1574 0.8121]
+
+Operators and policies are functions on arrays of NumPy, PyTorch, JAX, CuPy or any other Array API
+library; `Max`, `Mean`, `EpsilonGreedy`, `Boltzmann` and `Mellowmax` pair each operator with its
+policy. Importing this package needs NumPy and array-api-compat alone.
+"""
+
+import importlib
+from typing import Any
+
+from . import operators, policies, softmax
 from .operators import *
 from .policies import *
+from .softmax import *
+
+__version__ = "0.1.0"
+
+__all__ = ["__version__", *operators.__all__, *policies.__all__, *softmax.__all__]
+
+_ON_FIRST_USE = ("properties",)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ON_FIRST_USE:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

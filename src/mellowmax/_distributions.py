@@ -8,21 +8,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._gaps import Gaps, count, gaps, without_parameter
+from ._gaps import Gaps, count, gaps, upright
 
-__all__ = ["boltzmann", "boltzmann_weights", "epsilon_greedy", "greedy", "log_boltzmann", "uniform"]
+__all__ = [
+    "boltzmann",
+    "boltzmann_weights",
+    "epsilon_greedy",
+    "greedy",
+    "log_boltzmann",
+    "logarithm",
+    "uniform",
+]
 
 
-def greedy(xp: Any, q: Any, _: Any, mask: Any, __: Any = None) -> Any:
+def greedy(xp: Any, q: Any, zero: Any, mask: Any, _: Any = None) -> Any:
     """The best action; ties share equally."""
-    g = without_parameter(xp, q, mask)
+    g = upright(xp, q, zero, mask)
     best = xp.astype(g.gap == 0, q.dtype)
     return _normalised(xp, g, best)
 
 
-def uniform(xp: Any, q: Any, _: Any, mask: Any, __: Any = None) -> Any:
+def uniform(xp: Any, q: Any, zero: Any, mask: Any, _: Any = None) -> Any:
     """Every action that counts alike."""
-    g = without_parameter(xp, q, mask)
+    g = upright(xp, q, zero, mask)
     share = (xp.ones_like(q) + 0 * g.gap) / count(xp, g)  # NaN stays NaN
     return share if mask is None else xp.where(mask, share, 0.0)
 
@@ -52,6 +60,17 @@ def log_boltzmann(xp: Any, q: Any, beta: Any, mask: Any, _: Any = None) -> Any:
         weight = xp.where(g.lost, 0.0, weight)
         exponents = xp.where(g.lost, -xp.inf, exponents)
     return exponents - xp.log(xp.sum(weight, axis=0, keepdims=True))
+
+
+def logarithm(distribution: Any) -> Any:
+    """The logarithm of a distribution that has no better form, with a derivative where it is 0."""
+
+    def kernel(xp: Any, q: Any, parameter: Any, mask: Any) -> Any:
+        policy = distribution(xp, q, parameter, mask)
+        none = policy == 0
+        return xp.where(none, -xp.inf, xp.log(xp.where(none, 1.0, policy)))
+
+    return kernel
 
 
 def _exponents(xp: Any, g: Gaps) -> Any:

@@ -22,12 +22,11 @@ __all__ = [
     "count",
     "cumulants",
     "gaps",
-    "log_mean_exp",
     "mean_gap",
     "mellow_gap",
     "spread",
     "unbounded",
-    "without_parameter",
+    "upright",
 ]
 
 
@@ -64,9 +63,9 @@ def gaps(xp: Any, q: Any, parameter: Any, mask: Any) -> Gaps:
     return Gaps(top, gap, lost, mask, sign, 2 * xp.minimum(strength, largest), infinite)
 
 
-def without_parameter(xp: Any, q: Any, mask: Any) -> Gaps:
-    """The gaps for an operator that never turns a row around."""
-    return gaps(xp, q, xp.zeros_like(q[:1, :1]), mask)
+def upright(xp: Any, q: Any, parameter: Any, mask: Any) -> Gaps:
+    """The gaps for an operator that never turns a row around, whatever its parameter is."""
+    return gaps(xp, q, xp.zeros_like(parameter), mask)
 
 
 def at_average(g: Gaps, average_gap: Any) -> Any:
@@ -96,36 +95,30 @@ def mean_gap(xp: Any, g: Gaps) -> Any:
     return mean if rows is None else xp.where(rows, xp.inf, mean)
 
 
-def log_mean_exp(xp: Any, g: Gaps) -> tuple[Any, Any]:
-    """`-log(mean(exp(-k * gap)))`, to full relative accuracy, and the `k` it belongs to.
+def mellow_gap(xp: Any, g: Gaps) -> Any:
+    """The average gap of mellowmax, `-log(mean(exp(-k * gap))) / k`, to full relative accuracy.
 
-    `k` is the strength, raised where it is so small (or 0) that raising it to `eps / max(gap)`
-    changes the average gap by less than rounding: the quotient of the two is then right for every
-    strength. `log1p` of the mean of `expm1` keeps what `log` of the mean of `exp` loses near 1; the
-    latter keeps what the former loses near 0.
+    `log1p` of the mean of `expm1` keeps what `log` of the mean of `exp` loses near 1, and the latter
+    keeps what the former loses near 0. Below a width of eps the mean gap is the same to rounding.
     """
-    info = xp.finfo(g.gap.dtype)
-    floor = info.eps / xp.maximum(xp.max(g.gap, axis=0, keepdims=True), info.smallest_normal)
-    k = xp.maximum(g.strength, floor)
-    rows = unbounded(xp, g)
-    if rows is not None:
-        k = xp.where(rows, g.strength, k)
-    below_one = xp.expm1(-k * g.gap)
+    n = count(xp, g)
+    below_one = xp.expm1(-g.strength * g.gap)
     if g.lost is not None:
         below_one = xp.where(g.lost, -1.0, below_one)
-    n = count(xp, g)
     mean = xp.sum(below_one + 1, axis=0, keepdims=True) / n
     if g.mask is not None:
         below_one = xp.where(g.mask, below_one, 0.0)
     mean_below_one = xp.sum(below_one, axis=0, keepdims=True) / n
-    near_one = mean_below_one > -0.5
-    return -xp.where(near_one, xp.log1p(mean_below_one), xp.log(mean)), k
+    log_mean = xp.where(mean_below_one > -0.5, xp.log1p(mean_below_one), xp.log(mean))
 
-
-def mellow_gap(xp: Any, g: Gaps) -> Any:
-    """The average gap of mellowmax, `-log(mean(exp(-k * gap))) / k`."""
-    log_mean, k = log_mean_exp(xp, g)
-    return log_mean / k if g.infinite is None else xp.where(g.infinite, 0.0, log_mean / k)
+    width, rows = g.strength * xp.max(g.gap, axis=0, keepdims=True), unbounded(xp, g)
+    flat = width < xp.finfo(width.dtype).eps
+    flat = flat if rows is None else (flat & ~rows) | (g.strength == 0)
+    if truth(xp.any(flat)) is False:
+        gap = -log_mean / g.strength
+    else:
+        gap = xp.where(flat, mean_gap(xp, g), -log_mean / xp.where(flat, 1.0, g.strength))
+    return gap if g.infinite is None else xp.where(g.infinite, 0.0, gap)
 
 
 class Spread(NamedTuple):

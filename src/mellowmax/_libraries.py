@@ -1,11 +1,12 @@
 """The one place that knows which array library it is talking to.
 
-Everything else is written once, against the Array API standard. Four things are not in the
+Everything else is written once, against the Array API standard. Five things are not in the
 standard, and each has its one name here:
 
 - `truth`: is a condition known now, or only when a traced program runs?
 - `iterate`: a loop that leaves as soon as every row has converged;
 - `uniform`: random numbers;
+- `pytree`: a dataclass that JAX's transformations see through;
 - `Rowwise`: a function with closed-form derivatives, worked through in cache-sized chunks.
 
 JAX and PyTorch are only ever imported for a caller who passed one of their arrays.
@@ -13,9 +14,13 @@ JAX and PyTorch are only ever imported for a caller who passed one of their arra
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import importlib.abc
+import importlib.util
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from array_api_compat import (
@@ -25,7 +30,9 @@ from array_api_compat import (
     is_torch_namespace,
 )
 
-__all__ = ["Rowwise", "iterate", "truth", "uniform"]
+__all__ = ["Rowwise", "iterate", "pytree", "truth", "uniform"]
+
+T = TypeVar("T")
 
 NUMPY_CHUNK = 1 << 16
 """Elements of a chunk: few enough for its temporaries to stay in cache, enough to hide the calls."""
@@ -79,6 +86,64 @@ def uniform(xp: Any, key: Any, shape: tuple[int, ...], like: Any) -> Any:
         return torch.rand(shape, generator=key, dtype=like.dtype, device=like.device)
     draws = np.random.default_rng(key).random(shape)
     return xp.asarray(draws, dtype=like.dtype)
+
+
+def pytree(cls: type[T]) -> type[T]:
+    """A frozen dataclass whose fields are data to JAX, whether JAX is imported before or after."""
+    names = [field.name for field in dataclasses.fields(cls)]
+
+    def register() -> None:
+        from jax import tree_util
+
+        def flatten(tree: Any) -> Any:
+            return [(tree_util.GetAttrKey(name), getattr(tree, name)) for name in names], None
+
+        def unflatten(_: Any, data: Any) -> Any:
+            tree = object.__new__(cls)  # JAX puts placeholders into fields: nothing to check
+            for name, value in zip(names, data, strict=True):
+                object.__setattr__(tree, name, value)
+            return tree
+
+        tree_util.register_pytree_with_keys(cls, flatten, unflatten)
+
+    if "jax" in sys.modules:
+        register()
+    else:
+        _once_jax_is_imported.calls.append(register)
+    return cls
+
+
+class _OnceJaxIsImported(importlib.abc.MetaPathFinder):
+    """Makes calls at the end of the first import of JAX."""
+
+    def __init__(self) -> None:
+        self.calls: list[Callable[[], None]] = []
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        """JAX's own module spec, with the calls added to its loader; None for other modules."""
+        if name != "jax" or self not in sys.meta_path:
+            return None
+        sys.meta_path.remove(self)
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            sys.meta_path.insert(0, self)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_call(module: Any) -> None:
+                execute(module)
+                sys.meta_path.remove(self)
+                for call in self.calls:
+                    call()
+
+            spec.loader.exec_module = execute_and_call  # type: ignore[method-assign]
+        return spec
+
+
+_once_jax_is_imported = _OnceJaxIsImported()
+if "jax" not in sys.modules:
+    sys.meta_path.insert(0, _once_jax_is_imported)
 
 
 class Rowwise:

@@ -7,6 +7,7 @@ result goes back to the caller's shape, dtype and device. Arguments are checked 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,13 @@ from array_api_compat import (
     to_device,
 )
 
-from ._libraries import Rowwise, truth
+from ._libraries import truth
 
 __all__ = ["check_parameter", "map_rows", "moved", "reduce_rows"]
 
 
 def reduce_rows(
-    function: Rowwise,
+    function: Callable[..., Any],
     q: Any,
     parameter: Any = 0.0,
     *,
@@ -38,16 +39,16 @@ def reduce_rows(
     result = rows.xp.reshape(rows.apply(function), rows.shape)
     if keepdims:
         return rows.xp.expand_dims(result, axis=rows.axis)
-    return result[()]
+    return result if rows.shape else result[()]  # NumPy's own functions give a scalar here
 
 
 def map_rows(
-    function: Rowwise, q: Any, parameter: Any = 0.0, *, axis: int = -1, where: Any = None
+    function: Callable[..., Any], q: Any, parameter: Any = 0.0, *, axis: int = -1, where: Any = None
 ) -> Any:
     """One number for each action: `function` along `axis`."""
     rows = _Rows(q, parameter, axis, where)
     xp = rows.xp
-    actions_last = xp.reshape(rows.apply(function), (*rows.shape, -1))
+    actions_last = xp.reshape(rows.apply(function), (*rows.shape, rows.actions))
     return moved(xp, actions_last, -1, rows.axis)
 
 
@@ -61,11 +62,13 @@ def moved(xp: Any, x: Any, source: int, target: int) -> Any:
 def check_parameter(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> None:
     """Raise unless `value` is a number in [low, high]; a value that is only traced passes."""
     rule = "a number" if math.isinf(low) and math.isinf(high) else f"in [{low:g}, {high:g}]"
-    if isinstance(value, bool | str) or value is None:
+    if isinstance(value, list | tuple):
+        value = np.asarray(value)
+    if not (is_array_api_obj(value) or isinstance(value, int | float | np.generic)):
         raise TypeError(f"`{name}` must be {rule}, got {value!r}")
     fits = (value >= low) & (value <= high)
-    if is_array_api_obj(value):
-        fits = fits.all() if hasattr(fits, "all") else array_namespace(fits).all(fits)
+    if is_array_api_obj(fits):
+        fits = array_namespace(fits).all(fits)
     if truth(fits) is False:
         raise ValueError(f"`{name}` must be {rule}, got {value}")
 
@@ -87,8 +90,8 @@ class _Rows:
         if not (isinstance(axis, int) and -q.ndim <= axis < q.ndim):
             raise ValueError(f"`axis` must be one of the {q.ndim} axes of `q`, got {axis!r}")
         self.axis = axis
-        actions = q.shape[axis]
-        if actions == 0:
+        self.actions = q.shape[axis]
+        if self.actions == 0:
             raise ValueError(f"`q` must have at least one action, got the shape {tuple(q.shape)}")
         if where is not None:
             where = xp.broadcast_to(where, q.shape)
@@ -96,29 +99,37 @@ class _Rows:
         del rest[axis]
         parameter = _like(xp, parameter, q)
         self.shape = np.broadcast_shapes(tuple(rest), tuple(parameter.shape))
-        self.q = self._actions_last(q, actions)
+        self.q = self._actions_last(q)
         self.parameter = self._parameter_of_each(parameter)
-        self.where = None if where is None else self._actions_last(where, actions)
-        if where is not None:
-            counted = xp.any(self.where, axis=1)
-            if truth(xp.all(counted)) is False:
-                row = int(xp.argmax(xp.astype(~counted, xp.int8)))
-                index = tuple(int(i) for i in np.unravel_index(row, self.shape))
-                raise ValueError(f"`where` must leave an action in every row, got none in {index}")
+        self.where = None if where is None else self._actions_last(where)
+        self.empty = None if where is None else self._rows_without_actions()
 
-    def _actions_last(self, x: Any, actions: int) -> Any:
+    def _actions_last(self, x: Any) -> Any:
         x = moved(self.xp, x, self.axis, -1)
-        x = self.xp.broadcast_to(x, (*self.shape, actions))
-        return self.xp.reshape(x, (math.prod(self.shape), actions))
+        x = self.xp.broadcast_to(x, (*self.shape, self.actions))
+        return self.xp.reshape(x, (math.prod(self.shape), self.actions))
 
     def _parameter_of_each(self, parameter: Any) -> Any:
         if parameter.ndim == 0:
             return self.xp.reshape(parameter, (1, 1))
         return self.xp.reshape(self.xp.broadcast_to(parameter, self.shape), (math.prod(self.shape), 1))
 
-    def apply(self, function: Rowwise) -> Any:
+    def _rows_without_actions(self) -> Any:
+        """Rows with no action left, while tracing; None if there is none, and an error if one."""
+        empty = ~self.xp.any(self.where, axis=1, keepdims=True)
+        found = truth(self.xp.any(empty))
+        if found:
+            row = int(self.xp.argmax(self.xp.astype(empty, self.xp.int8)))
+            index = tuple(int(i) for i in np.unravel_index(row, self.shape))
+            raise ValueError(f"`where` must leave an action in every row, got none in {index}")
+        return empty if found is None else None
+
+    def apply(self, function: Callable[..., Any]) -> Any:
+        """The result of a function of rows, in the caller's dtype."""
         with np.errstate(all="ignore"):  # infinities on the way are meant, and NaN propagates
             result = function(self.xp, self.q, self.parameter, self.where)
+        if self.empty is not None:
+            result = self.xp.where(self.empty, self.xp.nan, result)
         return result if result.dtype == self.dtype else self._in_range(result)
 
     def _in_range(self, result: Any) -> Any:

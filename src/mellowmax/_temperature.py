@@ -36,6 +36,9 @@ def _temperature(xp: Any, q: Any, omega: Any, mask: Any) -> Any:
     row = spread(xp, g)
     log_target = xp.log(mellow_gap(xp, g)) - xp.log(row.scale)
     b = g.sign * (0.5 * _root(xp, g, row, log_target) / row.scale)
+    if g.lost is not None:  # a limit of 0 keeps its sign, and with it what is infinitely far away
+        nearly_0 = g.sign * xp.finfo(b.dtype).smallest_normal
+        b = xp.where(b == 0, nearly_0, b)
     if truth(xp.any(row.narrow)) is not False:
         b = xp.where(row.narrow, omega * _narrow_ratio(xp, g, row), b)
     return b if g.infinite is None else xp.where(g.infinite, omega, b)
@@ -120,10 +123,7 @@ def _by_q(xp: Any, q: Any, omega: Any, mask: Any, b: Any) -> Any:
     t = 2 * g.sign * b * row.scale
     change = _distributions.boltzmann_weights(xp, g) - policy * (1 - t * deviation)
     by_q = change / xp.where(variance == 0, 1.0, variance) / (2 * row.scale) / (2 * row.scale)
-    frozen = (variance == 0) | xp.isinf(omega)
-    rows = unbounded(xp, g)
-    if rows is not None:
-        frozen = frozen | (rows & (b == 0))
+    frozen = (variance == 0) | _at_a_limit(xp, g, omega, b)
     by_q = xp.where(row.narrow, _narrow_by_q(xp, g, row), xp.where(frozen, 0.0, by_q))
     return by_q if mask is None else xp.where(mask, by_q, 0.0)
 
@@ -148,11 +148,15 @@ def _by_omega(xp: Any, q: Any, omega: Any, mask: Any, b: Any) -> Any:
     _, variance, _ = _moments(xp, q, b, mask, row)
     by_omega = omega_slope(xp, g, row) / xp.where(variance == 0, 1.0, variance)
     by_omega = xp.where(variance == 0, 0.5, by_omega)
-    frozen = xp.isinf(omega)
-    rows = unbounded(xp, g)
-    if rows is not None:
-        frozen = frozen | (rows & (b == 0))
-    return xp.where(frozen, 0.0, by_omega)
+    return xp.where(_at_a_limit(xp, g, omega, b), 0.0, by_omega)
+
+
+def _at_a_limit(xp: Any, g: Gaps, omega: Any, b: Any) -> Any:
+    """Rows whose `b` is infinite, or the limit 0: there it does not move."""
+    rows, infinite = unbounded(xp, g), xp.isinf(omega)
+    if rows is None:
+        return infinite
+    return infinite | (rows & (xp.abs(b) <= xp.finfo(b.dtype).smallest_normal))
 
 
 def _moments(xp: Any, q: Any, b: Any, mask: Any, row: Spread) -> tuple[Any, Any, Any]:

@@ -23,7 +23,7 @@ from ._gaps import (
     mean_gap,
     mellow_gap,
     spread,
-    without_parameter,
+    upright,
 )
 from ._libraries import Rowwise
 from ._rows import check_parameter, map_rows, reduce_rows
@@ -47,17 +47,17 @@ __all__ = [
 # Kernels on rows: q is [actions, rows], a parameter [1, rows] or [1, 1], the result [1, rows].
 
 
-def _maximum(xp: Any, q: Any, _: Any, mask: Any) -> Any:
-    return at_average(without_parameter(xp, q, mask), 0.0)
+def _maximum(xp: Any, q: Any, zero: Any, mask: Any) -> Any:
+    return at_average(upright(xp, q, zero, mask), 0.0)
 
 
-def _mean(xp: Any, q: Any, _: Any, mask: Any) -> Any:
-    g = without_parameter(xp, q, mask)
+def _mean(xp: Any, q: Any, zero: Any, mask: Any) -> Any:
+    g = upright(xp, q, zero, mask)
     return at_average(g, mean_gap(xp, g))
 
 
 def _epsilon_greedy(xp: Any, q: Any, epsilon: Any, mask: Any) -> Any:
-    g = without_parameter(xp, q, mask)
+    g = upright(xp, q, epsilon, mask)
     return at_average(g, xp.where(epsilon == 0, 0.0, epsilon * mean_gap(xp, g)))
 
 
@@ -91,9 +91,9 @@ def _boltzmann_by_beta(xp: Any, q: Any, beta: Any, mask: Any, _: Any = None) -> 
     return xp.sum(policy * deviation**2, axis=0, keepdims=True)
 
 
-def _epsilon_greedy_by_epsilon(xp: Any, q: Any, _: Any, mask: Any, __: Any = None) -> Any:
+def _epsilon_greedy_by_epsilon(xp: Any, q: Any, epsilon: Any, mask: Any, _: Any = None) -> Any:
     """The mean less the maximum."""
-    return -2 * mean_gap(xp, without_parameter(xp, q, mask))
+    return -2 * mean_gap(xp, upright(xp, q, epsilon, mask))
 
 
 def _mellowmax_by_omega(xp: Any, q: Any, omega: Any, mask: Any, _: Any = None) -> Any:

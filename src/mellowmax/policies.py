@@ -28,7 +28,9 @@ from .operators import (
 __all__ = [
     "boltzmann_log_policy",
     "boltzmann_policy",
+    "epsilon_greedy_log_policy",
     "epsilon_greedy_policy",
+    "greedy_log_policy",
     "greedy_policy",
     "mellowmax_log_policy",
     "mellowmax_policy",
@@ -36,6 +38,7 @@ __all__ = [
     "mellowmax_temperature_gradient",
     "mellowmax_temperature_parameter_gradient",
     "sample",
+    "uniform_log_policy",
     "uniform_policy",
 ]
 
@@ -50,6 +53,9 @@ def _at_temperature(distribution: Any) -> Any:
     return kernel
 
 
+log_greedy_rows = Rowwise(_distributions.logarithm(_distributions.greedy))
+log_uniform_rows = Rowwise(_distributions.logarithm(_distributions.uniform))
+log_epsilon_greedy_rows = Rowwise(_distributions.logarithm(_distributions.epsilon_greedy))
 log_boltzmann_rows = Rowwise(_distributions.log_boltzmann)
 mellowmax_policy_rows = Rowwise(_at_temperature(_distributions.boltzmann))
 log_mellowmax_rows = Rowwise(_at_temperature(_distributions.log_boltzmann))
@@ -73,6 +79,16 @@ def greedy_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
     return map_rows(greedy_rows, q, axis=axis, where=where)
 
 
+def greedy_log_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    """The logarithm of `greedy_policy`: minus infinity for all but the best action.
+
+    Example:
+        >>> print(greedy_log_policy([0.0, 1.0, 1.0]).round(4))
+        [   -inf -0.6931 -0.6931]
+    """
+    return map_rows(log_greedy_rows, q, axis=axis, where=where)
+
+
 def uniform_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
     """The same probability for every action that counts.
 
@@ -89,6 +105,16 @@ def uniform_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
         [0.5 0.  0.5]
     """
     return map_rows(uniform_rows, q, axis=axis, where=where)
+
+
+def uniform_log_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    """The logarithm of `uniform_policy`.
+
+    Example:
+        >>> print(uniform_log_policy([0.0, 1.0]).round(4))
+        [-0.6931 -0.6931]
+    """
+    return map_rows(log_uniform_rows, q, axis=axis, where=where)
 
 
 def epsilon_greedy_policy(q: Any, epsilon: Any, *, axis: int = -1, where: Any = None) -> Any:
@@ -112,6 +138,17 @@ def epsilon_greedy_policy(q: Any, epsilon: Any, *, axis: int = -1, where: Any = 
     """
     check_parameter("epsilon", epsilon, 0.0, 1.0)
     return map_rows(epsilon_greedy_policy_rows, q, epsilon, axis=axis, where=where)
+
+
+def epsilon_greedy_log_policy(q: Any, epsilon: Any, *, axis: int = -1, where: Any = None) -> Any:
+    """The logarithm of `epsilon_greedy_policy`.
+
+    Example:
+        >>> print(epsilon_greedy_log_policy([0.0, 1.0], 0.1).round(4))
+        [-2.9957 -0.0513]
+    """
+    check_parameter("epsilon", epsilon, 0.0, 1.0)
+    return map_rows(log_epsilon_greedy_rows, q, epsilon, axis=axis, where=where)
 
 
 def boltzmann_policy(q: Any, beta: Any, *, axis: int = -1, where: Any = None) -> Any:
@@ -155,7 +192,7 @@ def mellowmax_temperature(
 
     It lies between 0 and `omega`, whatever `q` is. Where all values are equal every `b` will do, and
     it is the limit, `omega / 2`. Where an action at minus infinity pulls mellowmax below the mean of
-    the others, it is the limit 0.
+    the others, the limit is 0, and it is the smallest number of the sign of `omega`.
 
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.

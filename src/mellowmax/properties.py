@@ -1,0 +1,206 @@
+"""The four properties that the paper asks of a softmax (section 1), each put to a search.
+
+1. It has settings that approximate the maximum as closely as wanted.
+2. It is a non-expansion: `|value(x) - value(y)| <= max|x - y|`.
+3. It is differentiable.
+4. Its policy starves no action.
+
+A search cannot prove a property, only break it: `probe` looks for the worst case of each, says how
+bad it is, and shows it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from .softmax import Softmax
+
+__all__ = ["Finding", "Properties", "probe"]
+
+_BATCH = 2048
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What the search for a violation of one property came to."""
+
+    holds: bool
+    """False if the witness violates the property."""
+    worst: float
+    """The number that decides, at the worst case found."""
+    witness: tuple[np.ndarray, ...]
+    """The worst case: one row of action values, or two for non-expansion."""
+    text: str
+    """The same in words."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Properties:
+    """The findings for one softmax; printing it shows them as a table."""
+
+    softmax: Softmax
+    approximates_max: Finding
+    non_expansion: Finding
+    differentiable: Finding
+    starves_no_action: Finding
+
+    def __str__(self) -> str:
+        lines = [str(self.softmax)]
+        for field in dataclasses.fields(self)[1:]:
+            finding = getattr(self, field.name)
+            name, holds = field.name.replace("_", " "), "yes" if finding.holds else "no"
+            lines.append(f"  {name:<18} {holds:<4} {finding.text}")
+        return "\n".join(lines)
+
+
+def probe(
+    softmax: Softmax, *, actions: int = 3, scale: float = 1.0, rounds: int = 30, seed: int = 0
+) -> Properties:
+    """Search for a violation of each of the paper's four properties.
+
+    Args:
+        softmax: any pair of an operator and its policy.
+        actions: how many actions a row has, at least 2.
+        scale: the typical size of action values; the search covers a thousandth to a thousand of it.
+        rounds: how long to search: each round evaluates some thousands of rows.
+        seed: of the search's own random numbers.
+
+    Returns:
+        A `Properties` with one `Finding` for each, and in it the worst case found.
+
+    Raises:
+        ValueError: if `actions`, `scale` or `rounds` is out of range.
+
+    Example:
+        >>> from mellowmax import Boltzmann
+        >>> finding = probe(Boltzmann(16.55)).non_expansion
+        >>> x, y = finding.witness
+        >>> value = Boltzmann(16.55).value
+        >>> bool(abs(value(x) - value(y)) > 1.1 * np.max(np.abs(x - y)))
+        True
+    """
+    for name, value, least in (("actions", actions, 2), ("rounds", rounds, 1)):
+        if value < least:
+            raise ValueError(f"`{name}` must be at least {least}, got {value}")
+    if not 0 < scale < np.inf:
+        raise ValueError(f"`scale` must be positive and finite, got {scale}")
+    rng = np.random.default_rng(seed)
+    return Properties(
+        softmax,
+        _approximates_max(softmax, _rows(rng, actions, scale)),
+        _non_expansion(softmax, rng, actions, scale, rounds),
+        _differentiable(softmax, rng, actions, scale, rounds),
+        _starves_no_action(softmax, rng, actions, scale, rounds),
+    )
+
+
+def _rows(rng: np.random.Generator, actions: int, scale: float) -> np.ndarray:
+    """Rows of every size from a thousandth to a thousand times the scale."""
+    sizes = scale * 10 ** rng.uniform(-3, 3, size=(_BATCH, 1))
+    return np.asarray(sizes * rng.normal(size=(_BATCH, actions)))
+
+
+def _approximates_max(softmax: Softmax, q: np.ndarray) -> Finding:
+    """Over the settings of its parameter, how near the value comes to the maximum of every row."""
+    best = Finding(False, np.inf, (q[0],), "no valid setting")
+    for setting in _settings(softmax):
+        short = (np.max(q, axis=-1) - setting.value(q)) / np.ptp(q, axis=-1)
+        row = int(np.argmax(np.abs(short)))
+        error = float(abs(short[row]))
+        if error < best.worst:
+            text = f"at best {error:.2g} of the range below it, as {setting}"
+            best = Finding(error <= 1e-6, error, (q[row],), text)
+    return best
+
+
+def _settings(softmax: Softmax) -> list[Softmax]:
+    """The softmax itself, and with its parameter at powers of ten, where it has just one."""
+    fields: Any = dataclasses.fields(softmax) if dataclasses.is_dataclass(softmax) else ()
+    settings = [softmax]
+    if len(fields) == 1:
+        for size in (0.0, *10.0 ** np.arange(-12, 13)):
+            for parameter in (float(size), -float(size)):
+                try:
+                    settings.append(type(softmax)(**{fields[0].name: parameter}))
+                except ValueError:  # not a setting it has
+                    continue
+    return settings
+
+
+def _non_expansion(
+    softmax: Softmax, rng: np.random.Generator, actions: int, scale: float, rounds: int
+) -> Finding:
+    """The pair of rows that the operator moves apart most: random pairs, and the best ones varied."""
+    x = _rows(rng, actions, scale)
+    y = x + np.ptp(x, axis=-1, keepdims=True) * rng.uniform(-1, 1, size=x.shape)
+    ratio = _expansion(softmax, x, y)
+    for _ in range(rounds):
+        best = np.repeat(np.argsort(ratio)[-_BATCH // 8 :], 8)
+        step = np.max(np.abs(x[best]), axis=-1, keepdims=True)
+        step = step * 10 ** rng.uniform(-4, 0, size=step.shape)
+        step[::8] = 0  # the best stay as they are
+        x, y = (z[best] + step * rng.normal(size=x.shape) for z in (x, y))
+        ratio = _expansion(softmax, x, y)
+    worst = int(np.argmax(ratio))
+    text = f"expands a distance {ratio[worst]:.6g} times, x={_text(x[worst])} y={_text(y[worst])}"
+    return Finding(
+        bool(ratio[worst] <= 1 + 1e-9), float(ratio[worst]), (x[worst], y[worst]), text
+    )
+
+
+def _expansion(softmax: Softmax, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """`|value(x) - value(y)| / max|x - y|`; 0 for pairs so close that rounding would decide."""
+    distance = np.max(np.abs(x - y), axis=-1)
+    telling = distance > 1e-3 * np.max(np.abs(x), axis=-1)
+    moved = np.abs(softmax.value(x) - softmax.value(y))
+    return np.where(telling, moved / np.where(telling, distance, 1.0), 0.0)
+
+
+def _differentiable(
+    softmax: Softmax, rng: np.random.Generator, actions: int, scale: float, rounds: int
+) -> Finding:
+    """The largest jump of the slope on random lines, each narrowed down to where it bends most."""
+    best = Finding(True, 0.0, (np.zeros(actions),), "")
+    for _ in range(max(1, rounds // 10)):
+        x = scale * rng.normal(size=(_BATCH, actions))
+        direction = rng.uniform(-1, 1, size=x.shape)
+        h = scale
+        while h > 1e-8 * scale:
+            nearby = np.stack([x - h / 2 * direction, x, x + h / 2 * direction])
+            h = h / 2
+            bend = _bend(softmax, nearby, direction, h)
+            x = np.take_along_axis(nearby, np.argmax(bend, axis=0)[None, :, None], axis=0)[0]
+        jump = _bend(softmax, x, direction, h)
+        row = int(np.argmax(jump))
+        if jump[row] >= best.worst:
+            text = f"its slope jumps by {jump[row]:.2g} at most, at q={_text(x[row])}"
+            best = Finding(bool(jump[row] <= 1e-3), float(jump[row]), (x[row],), text)
+    return best
+
+
+def _bend(softmax: Softmax, x: np.ndarray, direction: np.ndarray, h: float) -> np.ndarray:
+    """By how much the slope along a direction differs after and before x."""
+    after, here, before = (softmax.value(x + s * h * direction) for s in (1, 0, -1))
+    return np.asarray(np.abs((after - here) - (here - before)) / h)
+
+
+def _starves_no_action(
+    softmax: Softmax, rng: np.random.Generator, actions: int, scale: float, rounds: int
+) -> Finding:
+    """The smallest log-probability of an action: minus infinity if it is never taken."""
+    best = Finding(True, np.inf, (np.zeros(actions),), "")
+    for _ in range(max(1, rounds // 10)):
+        q = _rows(rng, actions, scale)
+        least = np.min(softmax.log_policy(q), axis=-1)
+        row = int(np.argmin(least))
+        if least[row] < best.worst:
+            text = f"a log-probability is {least[row]:.4g} at least, at q={_text(q[row])}"
+            best = Finding(bool(np.isfinite(least[row])), float(least[row]), (q[row],), text)
+    return best
+
+
+def _text(row: np.ndarray) -> str:
+    return np.array2string(row, precision=4, separator=", ")

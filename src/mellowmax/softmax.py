@@ -1,0 +1,216 @@
+"""Layer 2: the pairs. A softmax is an operator and the policy that attains it.
+
+`sum(softmax.policy(q) * q) == softmax.value(q)` for every pair here. Planning uses the value and its
+gradient, tabular learning samples the policy, policy gradient uses its log-probabilities: an
+algorithm that takes a `Softmax` works with any of them, and with yours.
+
+The pairs are frozen and hashable, and JAX sees through them: their parameter is data, so one
+compiled function serves a sweep over it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from . import operators, policies
+from ._libraries import pytree
+from ._rows import check_parameter
+
+__all__ = ["Boltzmann", "EpsilonGreedy", "Max", "Mean", "Mellowmax", "Softmax"]
+
+
+class Softmax(ABC):
+    """An operator on action values and the policy that attains it.
+
+    Every method takes `q` with the actions along `axis`, in any array library, and a `where` of the
+    actions that count.
+    """
+
+    @abstractmethod
+    def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """One value for each row."""
+
+    @abstractmethod
+    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """Probabilities of the actions, with `sum(policy * q) == value`."""
+
+    @abstractmethod
+    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """Their logarithms, finite wherever a probability is not 0 but underflows."""
+
+    @abstractmethod
+    def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """The gradient of the value with respect to `q`: weights that sum to 1."""
+
+    def sample(self, key: Any, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """An action for each row, drawn from the policy with the library's own random `key`."""
+        return policies.sample(key, self.policy(q, axis=axis, where=where), axis=axis)
+
+
+@pytree
+@dataclasses.dataclass(frozen=True)
+class Max(Softmax):
+    """The maximum and the greedy policy (section 1).
+
+    Example:
+        >>> softmax = Max()
+        >>> print(softmax, softmax.value([0.0, 1.0]), softmax.policy([0.0, 1.0]))
+        Max() 1.0 [0. 1.]
+    """
+
+    def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`maximum(q)`."""
+        return operators.maximum(q, axis=axis, where=where)
+
+    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`greedy_policy(q)`."""
+        return policies.greedy_policy(q, axis=axis, where=where)
+
+    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`greedy_log_policy(q)`."""
+        return policies.greedy_log_policy(q, axis=axis, where=where)
+
+    def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`maximum_gradient(q)`."""
+        return operators.maximum_gradient(q, axis=axis, where=where)
+
+
+@pytree
+@dataclasses.dataclass(frozen=True)
+class Mean(Softmax):
+    """The mean and the uniform policy (section 1).
+
+    Example:
+        >>> softmax = Mean()
+        >>> print(softmax, softmax.value([0.0, 1.0]), softmax.policy([0.0, 1.0]))
+        Mean() 0.5 [0.5 0.5]
+    """
+
+    def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`mean(q)`."""
+        return operators.mean(q, axis=axis, where=where)
+
+    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`uniform_policy(q)`."""
+        return policies.uniform_policy(q, axis=axis, where=where)
+
+    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`uniform_log_policy(q)`."""
+        return policies.uniform_log_policy(q, axis=axis, where=where)
+
+    def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`mean_gradient(q)`."""
+        return operators.mean_gradient(q, axis=axis, where=where)
+
+
+@pytree
+@dataclasses.dataclass(frozen=True)
+class EpsilonGreedy(Softmax):
+    """The mean and the maximum mixed, and the epsilon-greedy policy (section 1).
+
+    Example:
+        >>> softmax = EpsilonGreedy(0.1)
+        >>> print(softmax, softmax.value([0.0, 1.0]), softmax.policy([0.0, 1.0]))
+        EpsilonGreedy(epsilon=0.1) 0.95 [0.05 0.95]
+    """
+
+    epsilon: Any
+    """The probability of a uniformly random action, in [0, 1]."""
+
+    def __post_init__(self) -> None:
+        _check_field(self, "epsilon", 0.0, 1.0)
+
+    def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`epsilon_greedy(q, epsilon)`."""
+        return operators.epsilon_greedy(q, self.epsilon, axis=axis, where=where)
+
+    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`epsilon_greedy_policy(q, epsilon)`."""
+        return policies.epsilon_greedy_policy(q, self.epsilon, axis=axis, where=where)
+
+    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`epsilon_greedy_log_policy(q, epsilon)`."""
+        return policies.epsilon_greedy_log_policy(q, self.epsilon, axis=axis, where=where)
+
+    def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`epsilon_greedy_gradient(q, epsilon)`."""
+        return operators.epsilon_greedy_gradient(q, self.epsilon, axis=axis, where=where)
+
+
+@pytree
+@dataclasses.dataclass(frozen=True)
+class Boltzmann(Softmax):
+    """The Boltzmann softmax and its policy (sections 1 and 2).
+
+    Example:
+        >>> softmax = Boltzmann(2.0)
+        >>> print(softmax, softmax.value([0.0, 1.0]).round(4), softmax.policy([0.0, 1.0]).round(4))
+        Boltzmann(beta=2.0) 0.8808 [0.1192 0.8808]
+    """
+
+    beta: Any
+    """The inverse temperature: any number."""
+
+    def __post_init__(self) -> None:
+        _check_field(self, "beta")
+
+    def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`boltzmann(q, beta)`."""
+        return operators.boltzmann(q, self.beta, axis=axis, where=where)
+
+    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`boltzmann_policy(q, beta)`."""
+        return policies.boltzmann_policy(q, self.beta, axis=axis, where=where)
+
+    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`boltzmann_log_policy(q, beta)`."""
+        return policies.boltzmann_log_policy(q, self.beta, axis=axis, where=where)
+
+    def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`boltzmann_gradient(q, beta)`, which can be negative."""
+        return operators.boltzmann_gradient(q, self.beta, axis=axis, where=where)
+
+
+@pytree
+@dataclasses.dataclass(frozen=True)
+class Mellowmax(Softmax):
+    """Mellowmax and its maximum-entropy policy (sections 5 and 6).
+
+    Example:
+        >>> softmax = Mellowmax(2.0)
+        >>> print(softmax, softmax.value([0.0, 1.0]).round(4), softmax.policy([0.0, 1.0]).round(4))
+        Mellowmax(omega=2.0) 0.7169 [0.2831 0.7169]
+    """
+
+    omega: Any
+    """How near to the maximum: any number."""
+
+    def __post_init__(self) -> None:
+        _check_field(self, "omega")
+
+    def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`mellowmax(q, omega)`."""
+        return operators.mellowmax(q, self.omega, axis=axis, where=where)
+
+    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`mellowmax_policy(q, omega)`."""
+        return policies.mellowmax_policy(q, self.omega, axis=axis, where=where)
+
+    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`mellowmax_log_policy(q, omega)`."""
+        return policies.mellowmax_log_policy(q, self.omega, axis=axis, where=where)
+
+    def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`mellowmax_gradient(q, omega)`."""
+        return operators.mellowmax_gradient(q, self.omega, axis=axis, where=where)
+
+
+def _check_field(pair: Softmax, name: str, *bounds: float) -> None:
+    value = getattr(pair, name)
+    check_parameter(name, value, *bounds)
+    if isinstance(value, int | np.generic):  # a plain float prints well, and JAX can trace it
+        object.__setattr__(pair, name, float(value))

@@ -1,0 +1,80 @@
+"""One fixture for every array library, and strict settings for all of them."""
+
+from __future__ import annotations
+
+import array_api_compat
+import array_api_strict
+import jax
+import numpy as np
+import pytest
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+
+def pytest_report_header() -> str:
+    if torch is None:
+        return "PyTorch is not installed: its tests are skipped (`make install EXTRAS=test,torch`)"
+    return f"PyTorch {torch.__version__}"
+
+
+def needs_torch():
+    if torch is None:
+        pytest.skip("PyTorch is not installed")
+    return torch
+
+
+class Library:
+    """An array library as tests need it: arrays in, NumPy out."""
+
+    def __init__(self, name: str, module, asarray, to_numpy) -> None:
+        self.name, self.module, self._asarray, self.to_numpy = name, module, asarray, to_numpy
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def array(self, values, dtype=None):
+        """An array of the library, in a dtype given by its name or as the values have it."""
+        values = np.asarray(values)
+        return self._asarray(values, getattr(self.module, dtype or str(values.dtype)))
+
+
+def _read_only(values, dtype):
+    copy = values.astype(dtype)
+    copy.flags.writeable = False
+    return copy
+
+
+def _libraries():
+    numpy = array_api_compat.array_namespace(np.zeros(1))
+    yield Library("numpy", numpy, _read_only, np.asarray)
+    yield Library(
+        "strict",
+        array_api_strict,
+        lambda x, dtype: array_api_strict.asarray(x, dtype=dtype),
+        lambda x: np.from_dlpack(x) if hasattr(x, "__dlpack__") else np.asarray(x),
+    )
+    yield Library("jax", jax.numpy, lambda x, dtype: jax.numpy.asarray(x, dtype=dtype), np.asarray)
+    if torch is not None:
+        yield Library(
+            "torch",
+            torch,
+            lambda x, dtype: torch.asarray(np.array(x)).to(dtype),
+            lambda x: x.detach().to(torch.float64).numpy(),
+        )
+
+
+LIBRARIES = {library.name: library for library in _libraries()}
+
+
+@pytest.fixture(params=["numpy", "strict", "jax", "torch"])
+def library(request):
+    if request.param == "torch":
+        needs_torch()
+    return LIBRARIES[request.param]

@@ -1,0 +1,384 @@
+"""The operators: values against their definitions, and what every array function promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from conftest import LIBRARIES, needs_torch
+
+import mellowmax as mm
+
+Q = np.random.default_rng(0).normal(size=(3, 4, 5))
+MASK = np.random.default_rng(1).random(size=(3, 4, 5)) < 0.6
+MASK[..., 0] = True
+
+OPERATORS = {
+    "maximum": (mm.maximum, ()),
+    "mean": (mm.mean, ()),
+    "epsilon_greedy": (mm.epsilon_greedy, (0.3,)),
+    "boltzmann": (mm.boltzmann, (3.0,)),
+    "mellowmax": (mm.mellowmax, (3.0,)),
+    "mellowmax_temperature": (mm.mellowmax_temperature, (3.0,)),
+    "epsilon_greedy_parameter_gradient": (mm.epsilon_greedy_parameter_gradient, (0.3,)),
+    "boltzmann_parameter_gradient": (mm.boltzmann_parameter_gradient, (3.0,)),
+    "mellowmax_parameter_gradient": (mm.mellowmax_parameter_gradient, (3.0,)),
+    "mellowmax_temperature_parameter_gradient": (
+        mm.mellowmax_temperature_parameter_gradient,
+        (3.0,),
+    ),
+}
+POLICIES = {
+    "maximum_gradient": (mm.maximum_gradient, ()),
+    "mean_gradient": (mm.mean_gradient, ()),
+    "epsilon_greedy_gradient": (mm.epsilon_greedy_gradient, (0.3,)),
+    "boltzmann_gradient": (mm.boltzmann_gradient, (3.0,)),
+    "mellowmax_gradient": (mm.mellowmax_gradient, (3.0,)),
+    "mellowmax_temperature_gradient": (mm.mellowmax_temperature_gradient, (3.0,)),
+    "greedy_policy": (mm.greedy_policy, ()),
+    "uniform_policy": (mm.uniform_policy, ()),
+    "epsilon_greedy_policy": (mm.epsilon_greedy_policy, (0.3,)),
+    "boltzmann_policy": (mm.boltzmann_policy, (3.0,)),
+    "mellowmax_policy": (mm.mellowmax_policy, (3.0,)),
+    "greedy_log_policy": (mm.greedy_log_policy, ()),
+    "uniform_log_policy": (mm.uniform_log_policy, ()),
+    "epsilon_greedy_log_policy": (mm.epsilon_greedy_log_policy, (0.3,)),
+    "boltzmann_log_policy": (mm.boltzmann_log_policy, (3.0,)),
+    "mellowmax_log_policy": (mm.mellowmax_log_policy, (3.0,)),
+}
+ALL = OPERATORS | POLICIES
+every = pytest.mark.parametrize("name", ALL)
+
+
+def rows_one_by_one(name, q, mask=None, parameters=None):
+    """The function on each row alone, with masked actions taken out of it."""
+    function, given = ALL[name]
+    reduces = name in OPERATORS
+    result = np.zeros(q.shape[:-1] if reduces else q.shape)
+    if "log" in name:
+        result[...] = -np.inf
+    for index in np.ndindex(q.shape[:-1]):
+        kept = np.ones(q.shape[-1], bool) if mask is None else mask[index]
+        parameter = given if parameters is None else (parameters[index],)[: len(given)]
+        value = function(q[index][kept], *parameter)
+        if reduces:
+            result[index] = value
+        else:
+            result[index][kept] = value
+    return result
+
+
+def test_the_table_of_functions_is_complete():
+    from mellowmax import operators, policies
+
+    assert set(ALL) == {*operators.__all__, *policies.__all__} - {"sample"}
+
+
+def test_operators_equal_their_definitions():
+    for row in Q.reshape(-1, 5):
+        for parameter in (-20.0, -1.0, 0.0, 1e-9, 0.5, 16.55, 300.0):
+            exact = float(reference.mellowmax(row, parameter))
+            np.testing.assert_allclose(mm.mellowmax(row, parameter), exact, rtol=4e-15, atol=4e-15)
+            exact = float(reference.boltzmann(row, parameter))
+            np.testing.assert_allclose(mm.boltzmann(row, parameter), exact, rtol=4e-15, atol=4e-15)
+        both = 0.3 * row.mean() + 0.7 * row.max()
+        np.testing.assert_allclose(mm.epsilon_greedy(row, 0.3), both, rtol=1e-14)
+        assert mm.maximum(row) == row.max()
+        np.testing.assert_allclose(mm.mean(row), row.mean(), rtol=1e-14)
+
+
+def test_mellowmax_of_the_float32_that_libraries_get_wrong():
+    q = np.float32([1, 2, 3])
+    assert mm.mellowmax(q, 1e-6) == pytest.approx(2 + 1e-6 / 3, abs=3e-7)
+    assert mm.mellowmax(q, 1e38) == 3
+
+
+@pytest.mark.parametrize("omega", [1e-12, 1e-3, 1.0, 50.0, 1e12])
+def test_mellowmax_lies_between_mean_and_max_and_rises_with_omega(omega):
+    q = Q.reshape(-1, 5)
+    value = mm.mellowmax(q, omega)
+    slack = 4e-16 * np.ptp(q, axis=-1)
+    assert np.all(mm.mean(q) - slack <= value)
+    assert np.all(value <= mm.maximum(q))
+    assert np.all(value <= mm.mellowmax(q, 2 * omega) + slack)
+    np.testing.assert_array_equal(mm.mellowmax(-q, -omega), -value)
+
+
+@every
+def test_each_library_gives_the_same_numbers(name, library):
+    function, parameters = ALL[name]
+    q = library.array(Q)
+    result = function(q, *parameters)
+    assert type(result) is type(q) or result.dtype == q.dtype
+    assert result.dtype == q.dtype
+    np.testing.assert_allclose(
+        library.to_numpy(result), rows_one_by_one(name, Q), rtol=1e-11, atol=1e-13
+    )
+
+
+@every
+def test_masked_actions_are_as_good_as_gone(name, library):
+    function, parameters = ALL[name]
+    result = function(library.array(Q), *parameters, where=library.array(MASK, "bool"))
+    expected = rows_one_by_one(name, Q, MASK)
+    np.testing.assert_allclose(library.to_numpy(result), expected, rtol=1e-11, atol=1e-13)
+    if name in POLICIES and "log" not in name:
+        assert np.all(library.to_numpy(result)[~MASK] == 0)
+
+
+@every
+def test_a_masked_value_is_never_looked_at(name, library):
+    function, parameters = ALL[name]
+    where = library.array(MASK, "bool")
+    clean = function(library.array(np.where(MASK, Q, 0.0)), *parameters, where=where)
+    for poison in (np.nan, np.inf, -np.inf, 1e308):
+        q = library.array(np.where(MASK, Q, poison))
+        result = function(q, *parameters, where=where)
+        np.testing.assert_array_equal(library.to_numpy(result), library.to_numpy(clean))
+
+
+@every
+@pytest.mark.parametrize("axis", [0, 1, -2])
+def test_the_actions_may_be_along_any_axis(name, axis, library):
+    function, parameters = ALL[name]
+    where = library.array(MASK, "bool") if axis == 1 else None
+    if where is not None:
+        full = MASK.copy()
+        full[:, 0] = True
+        where = library.array(full, "bool")
+    result = library.to_numpy(function(library.array(Q), *parameters, axis=axis, where=where))
+    last = np.moveaxis(Q, axis, -1)
+    mask = None if where is None else np.moveaxis(full, axis, -1)
+    expected = rows_one_by_one(name, np.ascontiguousarray(last), mask)
+    if name in POLICIES:
+        expected = np.moveaxis(expected, -1, axis)
+    np.testing.assert_allclose(result, expected, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_keepdims(name, library):
+    function, parameters = ALL[name]
+    q = library.array(Q)
+    kept = library.to_numpy(function(q, *parameters, axis=1, keepdims=True))
+    assert kept.shape == (3, 1, 5)
+    plain = library.to_numpy(function(q, *parameters, axis=1))
+    np.testing.assert_array_equal(kept[:, 0], plain)
+
+
+PARAMETERS = np.random.default_rng(2).random(size=(3, 4))
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if ALL[name][1]])
+def test_each_row_may_have_its_own_parameter(name, library):
+    function, _ = ALL[name]
+    result = function(library.array(Q), library.array(PARAMETERS))
+    expected = rows_one_by_one(name, Q, parameters=PARAMETERS)
+    np.testing.assert_allclose(library.to_numpy(result), expected, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if ALL[name][1]])
+def test_one_row_may_have_many_parameters(name, library):
+    function, _ = ALL[name]
+    result = library.to_numpy(function(library.array(Q[0, 0]), library.array(PARAMETERS)))
+    many = np.broadcast_to(Q[0, 0], (3, 4, 5))
+    expected = rows_one_by_one(name, many, parameters=PARAMETERS)
+    np.testing.assert_allclose(result, expected, rtol=1e-11, atol=1e-13)
+
+
+@every
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_other_precisions_come_back_as_they_went_in(name, dtype, library):
+    if dtype != "float32" and not hasattr(library.module, dtype):
+        pytest.skip(f"{library} has no {dtype}")
+    if dtype == "bfloat16" and library.name == "numpy":
+        pytest.skip("NumPy has no bfloat16")
+    function, parameters = ALL[name]
+    q = library.array(Q, dtype)
+    result = function(q, *parameters)
+    assert result.dtype == q.dtype
+    info = library.module.finfo(q.dtype)
+    rounded = np.asarray(library.to_numpy(q), dtype=np.float64)
+    exact = rows_one_by_one(name, rounded)
+    close = 40 * float(info.eps)
+    np.testing.assert_allclose(
+        np.asarray(library.to_numpy(result), dtype=np.float64), exact, rtol=close, atol=close
+    )
+
+
+@every
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_does_not_overflow(name, dtype):
+    for library in LIBRARIES.values():
+        if not hasattr(library.module, dtype) or (library.name, dtype) == ("numpy", "bfloat16"):
+            continue
+        function, _ = ALL[name]
+        for parameter in (1e-3, 1.0) if "epsilon" in name else (1e-3, 100.0, 1e4):
+            parameters = ALL[name][1] and (parameter,)
+            q = library.array([[6e4, -6e4, 1.0], [6e4, 6e4, 6e4]], dtype)
+            result = np.asarray(library.to_numpy(function(q, *parameters)), dtype=np.float64)
+            assert not np.any(np.isnan(result))
+            if name not in ("greedy_log_policy", "boltzmann_parameter_gradient"):
+                assert np.all(np.isfinite(result))
+
+
+@every
+def test_integers_become_the_default_float(name, library):
+    function, parameters = ALL[name]
+    q = library.array([[1, 2, 4], [0, 0, 3]], "int64")
+    result = function(q, *parameters)
+    expected = {"torch": "torch.float32", "jax": "float64"}.get(library.name, "float64")
+    assert str(result.dtype).endswith(expected)
+    exact = rows_one_by_one(name, np.array([[1.0, 2, 4], [0, 0, 3]]))
+    np.testing.assert_allclose(library.to_numpy(result), exact, rtol=1e-5, atol=1e-6)
+
+
+@every
+def test_lists_are_numpy_arrays(name):
+    function, parameters = ALL[name]
+    np.testing.assert_array_equal(
+        function([[1.0, 2.0], [3.0, 4.0]], *parameters),
+        function(np.array([[1.0, 2.0], [3.0, 4.0]]), *parameters),
+    )
+
+
+def test_numpy_values_join_a_parameter_of_another_library():
+    import jax
+
+    result = mm.mellowmax(Q[0, 0], jax.numpy.asarray(3.0))
+    assert isinstance(result, jax.Array)
+    assert float(result) == pytest.approx(mm.mellowmax(Q[0, 0], 3.0), rel=1e-14)
+
+
+@every
+def test_no_rows_give_no_results(name, library):
+    function, parameters = ALL[name]
+    result = function(library.array(np.zeros((0, 3))), *parameters)
+    assert tuple(result.shape) == ((0,) if name in OPERATORS else (0, 3))
+
+
+@every
+def test_nan_stays_in_its_row(name, library):
+    function, parameters = ALL[name]
+    q = Q[0].copy()
+    q[1, 2] = np.nan
+    result = library.to_numpy(function(library.array(q), *parameters))
+    assert np.all(np.isnan(result[1]))
+    assert np.all(~np.isnan(result[[0, 2, 3]]))
+
+
+@every
+def test_a_large_batch_is_the_same_row_by_row(name, library):
+    """Longer than a chunk of any library, by an uneven number of rows."""
+    if library.name == "strict":
+        pytest.skip("one path, not chunked")
+    function, parameters = ALL[name]
+    q = np.random.default_rng(3).normal(size=(30_011, 3))
+    mask = np.random.default_rng(4).random(size=q.shape) < 0.7
+    mask[:, 1] = True
+    for where in (None, mask):
+        masked = None if where is None else library.array(where, "bool")
+        whole = library.to_numpy(function(library.array(q), *parameters, where=masked))
+        for part in (slice(0, 5), slice(1190, 1200), slice(30_000, 30_011)):
+            some = None if where is None else where[part]
+            expected = rows_one_by_one(name, q[part], some)
+            np.testing.assert_allclose(whole[part], expected, rtol=1e-11, atol=1e-13)
+
+
+def test_minus_infinity_is_a_value_of_weight_0(library):
+    q = library.array([0.0, 1.0, -np.inf])
+    assert float(mm.maximum(q)) == 1
+    assert float(mm.mean(q)) == -np.inf
+    assert float(mm.epsilon_greedy(q, 0.0)) == 1
+    assert float(mm.epsilon_greedy(q, 0.1)) == -np.inf
+    assert float(mm.boltzmann(q, 2.0)) == pytest.approx(np.exp(2) / (1 + np.exp(2)))
+    assert float(mm.mellowmax(q, 2.0)) == pytest.approx(np.log((1 + np.exp(2)) / 3) / 2)
+    assert float(mm.mellowmax(q, 1e-300)) == pytest.approx(np.log(2 / 3) / 1e-300)
+    assert float(mm.mellowmax(q, 0.0)) == -np.inf
+    assert float(mm.mellowmax(q, -1.0)) == -np.inf
+    assert float(mm.mellowmax(library.array([-np.inf, -np.inf]), 1.0)) == -np.inf
+    for policy in (mm.boltzmann_policy, mm.mellowmax_policy):
+        for parameter in (0.5, 2.0, 1e6, np.inf):
+            probabilities = library.to_numpy(policy(q, parameter))
+            assert probabilities[2] == 0
+            assert np.sum(probabilities) == pytest.approx(1)
+        np.testing.assert_array_equal(library.to_numpy(policy(q, -1.0)), [0, 0, 1])
+
+
+def test_the_policy_beside_minus_infinity_is_the_limit_of_ever_lower_values():
+    """Mellowmax still counts the action: it lowers the value, and so the temperature."""
+    for omega in (0.3, 2.0, 30.0):
+        q = np.array([0.3, 1.0, 0.1, -np.inf])
+        limit = mm.mellowmax_policy(q, omega)
+        low = mm.mellowmax_policy(np.array([0.3, 1.0, 0.1, -1e9]), omega)
+        np.testing.assert_allclose(limit, low, atol=2e-7)
+    q = np.array([0.0, 0.0, -np.inf])  # mellowmax is below every finite value
+    assert 0 < mm.mellowmax_temperature(q, 1.0) < 1e-300
+    np.testing.assert_array_equal(mm.mellowmax_policy(q, 1.0), [0.5, 0.5, 0.0])
+
+
+def test_infinite_and_zero_parameters_are_the_limits(library):
+    q = library.array([0.5, 3.0, 3.0, -1.0])
+    for operator in (mm.boltzmann, mm.mellowmax):
+        assert float(operator(q, np.inf)) == 3
+        assert float(operator(q, -np.inf)) == -1
+        assert float(operator(q, 0.0)) == pytest.approx(5.5 / 4, rel=1e-15)
+    for policy in (mm.boltzmann_policy, mm.mellowmax_policy):
+        np.testing.assert_array_equal(library.to_numpy(policy(q, np.inf)), [0, 0.5, 0.5, 0])
+        np.testing.assert_array_equal(library.to_numpy(policy(q, -np.inf)), [0, 0, 0, 1])
+        np.testing.assert_array_equal(library.to_numpy(policy(q, 0.0)), [0.25] * 4)
+    tiny = library.array([0.0, 1e-306])
+    np.testing.assert_array_equal(library.to_numpy(mm.boltzmann_policy(tiny, np.inf)), [0, 1])
+
+
+def test_the_largest_numbers_there_are():
+    largest = np.finfo(np.float64).max
+    for q in ([largest, -largest, -largest], [largest] * 4, [-largest, 0.0]):
+        for parameter in (-1e8, -1e-308, 0.0, 1e-308, 1e-300, 1.0, 1e8, 1e308, np.inf):
+            exact = reference.mellowmax(q, parameter)
+            error = abs(float(mm.mellowmax(q, parameter)) / 4 - float(exact / 4))
+            assert error <= 1e-15 * largest
+            assert np.all(np.isfinite(mm.mellowmax_policy(q, parameter)))
+            assert np.isfinite(mm.boltzmann(q, parameter))
+        assert np.isfinite(mm.mean(q))
+
+
+def test_a_bad_argument_names_itself_the_rule_and_the_value():
+    cases = [
+        (lambda: mm.epsilon_greedy([1.0], 1.2), ValueError, "`epsilon` must be in [0, 1], got 1.2"),
+        (lambda: mm.boltzmann([1.0], np.nan), ValueError, "`beta` must be a number, got nan"),
+        (lambda: mm.mellowmax([1.0], "5"), TypeError, "`omega` must be a number, got '5'"),
+        (lambda: mm.mellowmax([1.0], None), TypeError, "`omega` must be a number, got None"),
+        (lambda: mm.mellowmax([1.0], [1.0, np.nan]), ValueError, "`omega` must be a number"),
+        (lambda: mm.maximum([1j]), TypeError, "`q` must be real numbers"),
+        (lambda: mm.maximum(np.zeros((2, 0))), ValueError, "`q` must have at least one action"),
+        (lambda: mm.maximum([1.0], axis=1), ValueError, "`axis` must be one of the 1 axes of `q`"),
+        (lambda: mm.maximum(1.0), ValueError, "`axis` must be one of the 0 axes of `q`"),
+        (
+            lambda: mm.mean(np.zeros((2, 3)), where=[[True] * 3, [False] * 3]),
+            ValueError,
+            "`where` must leave an action in every row, got none in (1,)",
+        ),
+    ]
+    for call, kind, message in cases:
+        with pytest.raises(kind) as error:
+            call()
+        assert message in str(error.value)
+
+
+@every
+def test_a_row_without_actions_is_nan_while_tracing(name):
+    import jax
+
+    function, parameters = ALL[name]
+    q, where = jax.numpy.zeros((2, 3)), jax.numpy.asarray([[True] * 3, [False] * 3])
+    result = np.asarray(jax.jit(lambda q, where: function(q, *parameters, where=where))(q, where))
+    assert np.all(np.isnan(result[1])) if name in OPERATORS else True
+    assert not np.any(np.isnan(result[0]))
+
+
+def test_cuda_is_where_the_result_is():
+    torch = needs_torch()
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    result = mm.mellowmax_policy(torch.zeros(2, 3, device="cuda"), 3.0)
+    assert result.device.type == "cuda"
