@@ -71,20 +71,19 @@ def _root(xp: Any, g: Gaps, row: Spread, log_target: Any) -> Any:
     def halley(state: Any) -> Any:
         t, low, high = state
         weight = xp.exp(-t * beyond)
-        moments = []
-        for _ in range(3):
-            weight, total = row.unit * weight, xp.sum(weight, axis=0, keepdims=True)
-            moments.append(total)
-        zeroth, first, second = moments
-        third = xp.sum(weight, axis=0, keepdims=True)
+        total = xp.sum(weight, axis=0, keepdims=True) - others
+        share = row.unit * weight
+        first = xp.sum(share, axis=0, keepdims=True)
+        share = row.unit * (share / first)  # of the average gap: products of small gaps underflow
+        second = xp.sum(share, axis=0, keepdims=True)
+        third = xp.sum(row.unit * share, axis=0, keepdims=True)
         factor = xp.exp(-t * smallest)
-        everything = ties + factor * (zeroth - others)
+        everything = ties + factor * total
         mean = factor * first / everything
-        ratio = second / first
         excess = xp.log(first / everything) - t * smallest - log_target
-        slope = ratio - mean  # of -log D
-        bend = third / first - ratio * ratio - mean * slope  # its second derivative
-        curl = 0.5 * excess * bend / (slope * slope)
+        slope = second - mean  # of -log D
+        bend = third - second * second - mean * slope  # the second derivative of log D
+        curl = 0.5 * excess * (bend / slope / slope)
         rounding = 4 * info.eps * (1 + t * smallest + xp.abs(log_target))
         close = info.eps ** (1 / 3) / 8  # the step after this ends at rounding
         small = (xp.abs(excess) <= close) & (xp.abs(curl) <= close)

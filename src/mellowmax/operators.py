@@ -47,8 +47,9 @@ __all__ = [
 # Kernels on rows: q is [actions, rows], a parameter [1, rows] or [1, 1], the result [1, rows].
 
 
-def _maximum(xp: Any, q: Any, zero: Any, mask: Any) -> Any:
-    return at_average(upright(xp, q, zero, mask), 0.0)
+def _maximum(xp: Any, q: Any, _: Any, mask: Any) -> Any:
+    counted = q if mask is None else xp.where(mask, q, -xp.inf)
+    return xp.max(counted, axis=0, keepdims=True)
 
 
 def _mean(xp: Any, q: Any, zero: Any, mask: Any) -> Any:

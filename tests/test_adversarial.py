@@ -1,0 +1,214 @@
+"""Rows made to be awkward, against mpmath: no row may fail.
+
+Two generators: hypothesis, which also shrinks what it finds, and a seeded batch of mixed rows that
+every library gets in both precisions. Expectations are checked in exact arithmetic on the numbers
+returned: `|sum(policy * (q - mellowmax))| <= 64 eps * range(q)`.
+"""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+import reference
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import mellowmax as mm
+
+sizes = st.floats(-12, 6).map(lambda x: 10.0**x)
+signs = st.sampled_from([-1.0, 1.0])
+values = st.one_of(
+    st.floats(-10, 10),
+    st.builds(lambda size, sign: size * sign, sizes, signs),
+    st.floats(-1e300, 1e300, allow_subnormal=False),
+    st.sampled_from([0.0, 1.0, 1.0 + 2**-52, 1e6, 1e6 + 1e-6, -1e300, 1e300]),
+)
+gaps = st.lists(st.one_of(st.just(0.0), sizes), min_size=0, max_size=7)
+rows = st.one_of(
+    st.lists(values, min_size=1, max_size=8),
+    st.builds(lambda top, gaps: [top, *(top - g for g in gaps)], st.floats(-1e6, 1e6), gaps),
+    st.builds(lambda value, n: [value] * n, values, st.integers(1, 8)),
+)
+parameters = st.one_of(
+    st.builds(lambda x, sign: sign * 10.0**x, st.floats(-8, 8), signs),
+    st.sampled_from([0.0, np.inf, -np.inf, 1e-8, -1e8]),
+)
+SMALLEST = mpmath.mpf(2) ** -1074  # half of the smallest number is no number
+many = settings(max_examples=400, deadline=None, derandomize=True)
+
+
+def expectation_error(policy, q, omega):
+    """The distance of the policy's expected value from mellowmax, in units of the range."""
+    exact = reference.mellowmax(q, omega)
+    total = mpmath.fsum(
+        mpmath.mpf(float(p)) * (v - exact)
+        for p, v in zip(policy, reference.exact(q), strict=True)
+        if p != 0
+    )
+    width = reference.spread(q)
+    return 0.0 if total == 0 else float(abs(total) / width) if width > 0 else np.inf
+
+
+@many
+@given(rows, parameters)
+@example([0.0, 0.05, 0.1], 100.0)
+@example([0.0, 1e-12, 1.0], 1e13)
+@example([1e300, -1e300], 1e8)
+@example([0.0, 0.1], 30.0)
+@example([0.0, 1e-8], -1e-8)
+def test_mellowmax_and_its_policy(q, omega):
+    eps = np.finfo(np.float64).eps
+    exact = reference.mellowmax(q, omega)
+    width = reference.spread(q)
+    error = abs(mpmath.mpf(float(mm.mellowmax(q, omega))) - exact)
+    assert error <= 4 * eps * (width + abs(exact)) + SMALLEST
+    policy = mm.mellowmax_policy(q, omega)
+    assert np.all(policy >= 0)
+    assert abs(np.sum(policy) - 1) <= 16 * eps
+    assert expectation_error(policy, q, omega) <= 64 * eps
+    for value in set(q):  # ties share equally
+        assert len({float(p) for p, v in zip(policy, q, strict=True) if v == value}) == 1
+
+
+@many
+@given(rows, parameters)
+@example([0.0, 1e-12, 1.0], 1.3e12)
+@example([3.0, 3.0 + 1e-9, 2.0], 1e-8)
+def test_the_temperature_is_accurate_where_it_is_determined(q, omega):
+    b = float(mm.mellowmax_temperature(q, omega))
+    if np.isinf(omega) or omega == 0:
+        assert b == omega
+    elif reference.spread(q) == 0:
+        assert b == omega / 2
+    else:
+        assert 0 < b / omega < 1
+        if not reference.relative_error_below(q, omega, b, 1e-6):
+            assert not reference.is_determined(q, omega, b, 1e-6, np.finfo(np.float64).eps)
+
+
+@many
+@given(rows, parameters)
+def test_boltzmann_and_its_policy(q, beta):
+    eps = np.finfo(np.float64).eps
+    exact = reference.boltzmann_policy(q, beta)
+    policy = mm.boltzmann_policy(q, beta)
+    log_policy = mm.boltzmann_log_policy(q, beta)
+    for p, log_p, x in zip(policy, log_policy, exact, strict=True):
+        if np.isinf(beta):
+            assert float(p) == pytest.approx(float(x), rel=4 * eps)
+            continue
+        log_x = mpmath.log(x) if x > 0 else -mpmath.inf
+        lowest = np.finfo(np.float64).min
+        assert np.isfinite(log_p)
+        assert abs(log_p - max(log_x, lowest)) <= 8 * eps * (1 + min(abs(log_x), -lowest))
+        assert abs(p - x) <= 16 * eps * x * (1 + abs(log_x)) + 1e-307
+    width = reference.spread(q)
+    error = abs(mpmath.mpf(float(mm.boltzmann(q, beta))) - reference.boltzmann(q, beta))
+    assert error <= 16 * eps * (width + abs(reference.boltzmann(q, beta))) + SMALLEST
+
+
+@many
+@given(rows, parameters)
+def test_log_policy_is_the_logarithm_of_the_policy(q, omega):
+    policy, log_policy = mm.mellowmax_policy(q, omega), mm.mellowmax_log_policy(q, omega)
+    if np.isfinite(omega):
+        assert np.all(np.isfinite(log_policy))
+    seen = policy > 1e-300
+    scale = 1 + np.abs(log_policy[seen])
+    assert np.all(np.abs(log_policy[seen] - np.log(policy[seen])) <= 8e-16 * scale)
+    assert np.all(log_policy[~seen] < -690)
+
+
+@many
+@given(rows, parameters, st.data())
+def test_masked_and_infinitely_bad_actions(q, omega, data):
+    """Masked actions change nothing; actions at -inf have no weight, but count in the mean."""
+    junk = data.draw(st.lists(st.sampled_from([np.nan, np.inf, -np.inf, 0.0, 1e300]), max_size=3))
+    where = np.array([True] * len(q) + [False] * len(junk))
+    row = np.array([*q, *junk])
+    width = float(reference.spread(q) / 2)
+    value = mm.mellowmax(row, omega, where=where)
+    np.testing.assert_allclose(value, mm.mellowmax(q, omega), rtol=1e-15, atol=2e-15 * width)
+    masked = mm.mellowmax_policy(row, omega, where=where)
+    np.testing.assert_allclose(masked[: len(q)], mm.mellowmax_policy(q, omega), 1e-12, 1e-300)
+    assert np.all(masked[len(q) :] == 0)
+    if omega > 0:
+        lower = np.array([*q, -np.inf])
+        policy = mm.mellowmax_policy(lower, omega)
+        assert policy[-1] == 0
+        assert abs(np.sum(policy) - 1) <= 1e-15 * len(lower)
+        n, exact = len(q), reference.mellowmax(q, omega)
+        if np.isfinite(omega):
+            exact += mpmath.log(mpmath.mpf(n) / (n + 1)) / mpmath.mpf(omega)
+        error = abs(mpmath.mpf(float(mm.mellowmax(lower, omega))) - exact)
+        assert error <= 2e-15 * (abs(exact) + reference.spread(q)) + SMALLEST
+
+
+def awkward_rows(rng, n, count, largest):
+    """Ties, near ties, gaps over 18 decades, offsets, huge and tiny values; a parameter for each."""
+    size = 10.0 ** rng.uniform(-12, 6, size=(count, 1))
+    kinds = [
+        rng.normal(size=(count, n)),
+        10.0 ** rng.uniform(-12, 6, size=(count, n)) * rng.choice([-1, 1], size=(count, n)),
+        rng.integers(0, 3, size=(count, n)) * size,
+        1e6 * rng.normal(size=(count, 1)) + size * rng.normal(size=(count, n)),
+        rng.normal(size=(count, n)) * 10.0 ** rng.uniform(-largest, largest, size=(count, 1)),
+        -np.cumsum(10.0 ** rng.uniform(-12, 6, size=(count, n)), axis=1),
+        np.where(np.arange(n) == 0, 0, -size * (1 + 1e-15 * rng.integers(0, 4, size=(count, n)))),
+    ]
+    q = np.concatenate(kinds)
+    omega = 10.0 ** rng.uniform(-8, 8, size=len(q)) * rng.choice([-1, 1], size=len(q))
+    special = rng.random(len(q)) < 0.05
+    omega[special] = rng.choice([0.0, np.inf, -np.inf], size=int(special.sum()))
+    return q, omega
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 18, 64])
+def test_a_batch_of_awkward_rows_in_every_library(n, dtype, library):
+    rng = np.random.default_rng(n)
+    q, omega = awkward_rows(rng, n, 12, 290 if dtype == "float64" else 30)
+    with np.errstate(under="ignore"):
+        q, omega = q.astype(dtype), omega.astype(dtype)
+    eps = np.finfo(dtype).eps
+    policies = library.to_numpy(
+        mm.mellowmax_policy(library.array(q, dtype), library.array(omega, dtype))
+    )
+    values = library.to_numpy(mm.mellowmax(library.array(q, dtype), library.array(omega, dtype)))
+    for row, parameter, policy, value in zip(q, omega, policies, values, strict=True):
+        exact, width = reference.mellowmax(row, parameter), reference.spread(row)
+        case = f"q={row!r}, omega={parameter!r}, policy={policy!r}"
+        assert abs(mpmath.mpf(float(value)) - exact) <= 8 * eps * (width + abs(exact)), case
+        assert expectation_error(policy, row, parameter) <= 64 * eps, case
+
+
+def test_few_steps_are_enough(monkeypatch):
+    """No awkward row needs more than a fraction of the steps that are allowed."""
+    from mellowmax import _temperature
+
+    steps = []
+
+    def counting(xp, step, state, limit):
+        taken = 0
+        while True:
+            taken += 1
+            state, done = step(state)
+            if xp.all(done) or taken == limit:
+                steps.append(taken)
+                return state
+
+    monkeypatch.setattr(_temperature, "iterate", counting)
+    for n in (2, 3, 5, 18):
+        for dtype in (np.float64, np.float32):
+            q, omega = awkward_rows(np.random.default_rng(n), n, 3000, 30)
+            mm.mellowmax_temperature(q.astype(dtype), omega.astype(dtype))
+    assert max(steps) <= 20
+
+
+def test_many_actions():
+    q = np.random.default_rng(0).normal(size=100_000)
+    for omega in (1e-3, 5.0, 1e3):
+        policy = mm.mellowmax_policy(q, omega)
+        exact = np.float64(reference.mellowmax(q, omega))
+        assert abs(np.sum(policy * (q - exact))) <= 64 * np.finfo(float).eps * np.ptp(q)
