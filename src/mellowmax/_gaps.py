@@ -24,6 +24,7 @@ __all__ = [
     "gaps",
     "mean_gap",
     "mellow_gap",
+    "omega_slope",
     "spread",
     "unbounded",
     "upright",
@@ -134,13 +135,13 @@ class Spread(NamedTuple):
 def spread(xp: Any, g: Gaps) -> Spread:
     """The scale-free form of a row.
 
-    A row is narrow below the fourth root of eps: there the first three terms of a series in the
-    width are as accurate as a formula that loses `eps / width` to cancellation.
+    A row is narrow below four times the fourth root of eps: there the first terms of a series in the
+    width are as accurate as formulas that lose `eps / width` or its square to cancellation.
     """
     largest = xp.max(g.gap, axis=0, keepdims=True)
     scale = xp.where(largest == 0, 1.0, largest)
     width = g.strength * largest
-    narrow = width < xp.finfo(width.dtype).eps ** 0.25
+    narrow = width < 4 * xp.finfo(width.dtype).eps ** 0.25
     rows = unbounded(xp, g)
     return Spread(scale, g.gap / scale, width, narrow if rows is None else narrow & ~rows)
 
@@ -156,3 +157,16 @@ def cumulants(xp: Any, g: Gaps, unit: Any) -> tuple[Any, Any, Any, Any]:
         xp.sum(power, axis=0, keepdims=True) / n for power in (square, square * c, square * square)
     )
     return c, second, third, fourth - 3 * second * second
+
+
+def omega_slope(xp: Any, g: Gaps, row: Spread, policy: Any) -> Any:
+    """(boltz - mm) / omega in units of the squared range, given the Boltzmann policy at omega.
+
+    A narrow row takes its series, `k2 / 2 - W k3 / 3 + W^2 k4 / 8` with the cumulants of the gaps.
+    """
+    boltzmann_gap = xp.sum(policy * row.unit, axis=0, keepdims=True)
+    width = xp.where(row.width == 0, 1.0, row.width)
+    direct = (mellow_gap(xp, g) / row.scale - boltzmann_gap) / width
+    _, second, third, fourth = cumulants(xp, g, row.unit)
+    series = second / 2 - row.width * (third / 3 - row.width * fourth / 8)
+    return xp.where(row.narrow, series, direct)

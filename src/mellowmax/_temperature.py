@@ -21,9 +21,18 @@ from __future__ import annotations
 from typing import Any
 
 from . import _distributions
-from ._gaps import Gaps, Spread, count, cumulants, gaps, mellow_gap, spread, unbounded
+from ._gaps import (
+    Gaps,
+    Spread,
+    count,
+    cumulants,
+    gaps,
+    mellow_gap,
+    omega_slope,
+    spread,
+    unbounded,
+)
 from ._libraries import Rowwise, iterate, truth
-from .operators import omega_slope
 
 __all__ = ["temperature_rows"]
 
@@ -145,7 +154,8 @@ def _by_omega(xp: Any, q: Any, omega: Any, mask: Any, b: Any) -> Any:
     g = gaps(xp, q, omega, mask)
     row = spread(xp, g)
     _, variance, _ = _moments(xp, q, b, mask, row)
-    by_omega = omega_slope(xp, g, row) / xp.where(variance == 0, 1.0, variance)
+    slope = omega_slope(xp, g, row, _distributions.boltzmann_weights(xp, g))
+    by_omega = slope / xp.where(variance == 0, 1.0, variance)
     by_omega = xp.where(variance == 0, 0.5, by_omega)
     return xp.where(_at_a_limit(xp, g, omega, b), 0.0, by_omega)
 

@@ -16,12 +16,11 @@ from typing import Any
 from . import _distributions
 from ._gaps import (
     Gaps,
-    Spread,
     at_average,
-    cumulants,
     gaps,
     mean_gap,
     mellow_gap,
+    omega_slope,
     spread,
     upright,
 )
@@ -80,16 +79,21 @@ def _boltzmann_by_q(xp: Any, q: Any, beta: Any, mask: Any, _: Any = None) -> Any
     """pi (1 + beta (q - boltz)), which is negative far below."""
     g = gaps(xp, q, beta, mask)
     policy = _distributions.boltzmann_weights(xp, g)
-    deviation = g.gap - xp.sum(policy * g.gap, axis=0, keepdims=True)
-    return policy * (1 - g.strength * xp.where(policy > 0, deviation, 0.0))
+    return policy * (1 - g.strength * _deviation(xp, g, policy))
 
 
 def _boltzmann_by_beta(xp: Any, q: Any, beta: Any, mask: Any, _: Any = None) -> Any:
     """The variance of q under the policy."""
     g = gaps(xp, q, beta, mask)
     policy = _distributions.boltzmann_weights(xp, g)
-    deviation = 2 * (g.gap - xp.sum(policy * g.gap, axis=0, keepdims=True))
-    return xp.sum(policy * deviation**2, axis=0, keepdims=True)
+    deviation = 2 * _deviation(xp, g, policy)
+    return xp.sum(policy * deviation * deviation, axis=0, keepdims=True)
+
+
+def _deviation(xp: Any, g: Gaps, policy: Any) -> Any:
+    """How far each gap is from the average under the policy; 0 without weight, however far."""
+    deviation = g.gap - xp.sum(policy * g.gap, axis=0, keepdims=True)
+    return xp.where(policy > 0, deviation, 0.0)
 
 
 def _epsilon_greedy_by_epsilon(xp: Any, q: Any, epsilon: Any, mask: Any, _: Any = None) -> Any:
@@ -98,24 +102,11 @@ def _epsilon_greedy_by_epsilon(xp: Any, q: Any, epsilon: Any, mask: Any, _: Any 
 
 
 def _mellowmax_by_omega(xp: Any, q: Any, omega: Any, mask: Any, _: Any = None) -> Any:
+    """(boltz - mm) / omega, which at 0 is half the variance."""
     g = gaps(xp, q, omega, mask)
     row = spread(xp, g)
-    return 4 * row.scale * (row.scale * omega_slope(xp, g, row))
-
-
-def omega_slope(xp: Any, g: Gaps, row: Spread) -> Any:
-    """(boltz - mm) / omega in units of the squared range; near 0 the series of it.
-
-    The series is `k2 / 2 - W k3 / 3 + W^2 k4 / 8` with the cumulants of the gaps: it starts with half
-    the variance.
-    """
-    policy = _distributions.boltzmann_weights(xp, g)
-    boltzmann_gap = xp.sum(policy * row.unit, axis=0, keepdims=True)
-    width = xp.where(row.width == 0, 1.0, row.width)
-    direct = (mellow_gap(xp, g) / row.scale - boltzmann_gap) / width
-    _, second, third, fourth = cumulants(xp, g, row.unit)
-    series = second / 2 - row.width * (third / 3 - row.width * fourth / 8)
-    return xp.where(row.narrow, series, direct)
+    slope = omega_slope(xp, g, row, _distributions.boltzmann_weights(xp, g))
+    return 4 * row.scale * (row.scale * slope)
 
 
 greedy_rows = Rowwise(_distributions.greedy)

@@ -1,0 +1,233 @@
+"""Derivatives three ways: the closed forms against mpmath, finite differences and autodiff."""
+
+from __future__ import annotations
+
+import jax
+import mpmath
+import numpy as np
+import pytest
+import reference
+from conftest import needs_torch
+from jax.test_util import check_grads
+
+import mellowmax as mm
+
+RNG = np.random.default_rng(0)
+ROWS = [
+    np.array([0.3, -1.2, 0.9, 0.1]),
+    np.array([1.0, 1.0, 0.0]),
+    np.array([1e3, 1e3 + 0.5, 1e3 - 2]),
+    RNG.normal(size=7),
+]
+PARAMETERS = [-3.0, -1e-3, 1e-3, 0.4, 16.55]
+
+# function, its gradient with respect to q, its derivative with respect to the parameter
+OPERATORS = {
+    "boltzmann": (mm.boltzmann, mm.boltzmann_gradient, mm.boltzmann_parameter_gradient),
+    "mellowmax": (mm.mellowmax, mm.mellowmax_gradient, mm.mellowmax_parameter_gradient),
+    "mellowmax_temperature": (
+        mm.mellowmax_temperature,
+        mm.mellowmax_temperature_gradient,
+        mm.mellowmax_temperature_parameter_gradient,
+    ),
+}
+DIFFERENTIABLE = [
+    mm.boltzmann,
+    mm.mellowmax,
+    mm.mellowmax_temperature,
+    mm.boltzmann_policy,
+    mm.boltzmann_log_policy,
+    mm.mellowmax_policy,
+    mm.mellowmax_log_policy,
+]
+
+
+def exact_temperature(q, omega):
+    """The root in mpmath: a bracket that always holds it, halved, and Newton's method at the end."""
+    low, high = sorted([mpmath.mpf(0), mpmath.mpf(omega)])
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(q, omega, middle)[0] < 0 else (low, middle)
+    b = (low + high) / 2
+    for _ in range(5):
+        value, slope = excess(q, omega, b)
+        b -= value / slope
+    return b
+
+
+def excess(q, omega, b):
+    top = max(q)
+    mean = mpmath.fsum(mpmath.exp(omega * (v - top)) for v in q) / len(q)
+    value = top + mpmath.log(mean) / omega
+    terms = [(mpmath.exp(b * (v - top)), v - value) for v in q]
+    return mpmath.fsum(w * v for w, v in terms), mpmath.fsum(w * v * v for w, v in terms)
+
+
+def of_numbers(name):
+    """The definition as a function of mpmath numbers, to be differentiated by mpmath."""
+
+    def mellowmax(q, omega):
+        top = max(q)
+        return top + mpmath.log(mpmath.fsum(mpmath.exp(omega * (v - top)) for v in q) / len(q)) / omega
+
+    def boltzmann(q, beta):
+        top = max(q)
+        weights = [mpmath.exp(beta * (v - top)) for v in q]
+        total = mpmath.fsum(w * v for w, v in zip(weights, q, strict=True))
+        return total / mpmath.fsum(weights)
+
+    return {
+        "boltzmann": boltzmann,
+        "mellowmax": mellowmax,
+        "mellowmax_temperature": exact_temperature,
+    }[name]
+
+
+@pytest.mark.parametrize("parameter", PARAMETERS)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_closed_forms_are_the_derivatives_of_the_definitions(name, parameter):
+    """mpmath differentiates the definition itself, at 80 digits and by central differences."""
+    _, by_q, by_parameter = OPERATORS[name]
+    definition = of_numbers(name)
+    with mpmath.workdps(80):
+        h = mpmath.mpf(10) ** -20
+        for row in ROWS:
+            if name == "mellowmax_temperature" and len(row) > 4:
+                continue
+            q = reference.exact(row)
+            x = mpmath.mpf(parameter)
+
+            def moved(i, step, q=q, x=x):
+                return definition([v + step * (j == i) for j, v in enumerate(q)], x)
+
+            exact = [float((moved(i, h) - moved(i, -h)) / (2 * h)) for i in range(len(q))]
+            scale = np.max(np.abs(exact))
+            np.testing.assert_allclose(by_q(row, parameter), exact, rtol=1e-7, atol=1e-8 * scale)
+            exact = float((definition(q, x + h) - definition(q, x - h)) / (2 * h))
+            np.testing.assert_allclose(by_parameter(row, parameter), exact, rtol=1e-8)
+
+
+def test_the_derivative_by_omega_at_0_is_half_the_variance(library):
+    for row in ROWS:
+        for omega in (0.0, 1e-300, -1e-12):
+            q = library.array(row)
+            value = float(mm.mellowmax_parameter_gradient(q, omega))
+            assert value == pytest.approx(np.var(row) / 2, rel=1e-9)
+            half = float(mm.mellowmax_temperature_parameter_gradient(q, omega))
+            assert half == pytest.approx(0.5, rel=1e-9)
+
+
+@pytest.mark.parametrize("width", 10.0 ** np.arange(-9.0, 3))
+def test_no_seam_where_the_series_takes_over(width):
+    """The closed forms cross the border between series and formula without a step."""
+    q = np.array([0.0, 0.3, 1.0, 0.9])
+    for name in ("mellowmax", "mellowmax_temperature"):
+        function, by_q, by_parameter = OPERATORS[name]
+        with mpmath.workdps(80):
+            h = mpmath.mpf(width) * mpmath.mpf(10) ** -15
+            definition, exact_q = of_numbers(name), reference.exact(q)
+            x = mpmath.mpf(width)
+            exact = float((definition(exact_q, x + h) - definition(exact_q, x - h)) / (2 * h))
+            np.testing.assert_allclose(by_parameter(q, width), exact, rtol=2e-10)
+            np.testing.assert_allclose(function(q, width), float(definition(exact_q, x)), 1e-10)
+            d = mpmath.mpf(10) ** -15
+            moved = [[v + d * s * (i == 0) for i, v in enumerate(exact_q)] for s in (1, -1)]
+            exact = float((definition(moved[0], x) - definition(moved[1], x)) / (2 * d))
+            np.testing.assert_allclose(by_q(q, width)[0], exact, rtol=3e-7)
+
+
+def test_gradients_of_operators_sum_to_1_and_of_the_temperature_to_0():
+    q = RNG.normal(size=(500, 6)) * 10 ** RNG.uniform(-3, 3, size=(500, 1))
+    omega = RNG.normal(size=500) * 10 ** RNG.uniform(-3, 2, size=500)
+    for gradient in (mm.boltzmann_gradient, mm.mellowmax_gradient):
+        np.testing.assert_allclose(np.sum(gradient(q, omega), axis=-1), 1, rtol=1e-9)
+    gradient = mm.mellowmax_temperature_gradient(q, omega)
+    scale = np.max(np.abs(gradient), axis=-1)
+    assert np.all(np.abs(np.sum(gradient, axis=-1)) <= 1e-6 * scale)
+    for gradient in (mm.maximum_gradient, mm.mean_gradient):
+        np.testing.assert_allclose(np.sum(gradient(q), axis=-1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("parameter", [-2.0, 0.0, 1e-5, 0.3, 5.0])
+@pytest.mark.parametrize("function", DIFFERENTIABLE, ids=lambda f: f.__name__)
+def test_jax_agrees_with_finite_differences_to_second_order(function, parameter):
+    q = jax.numpy.asarray(RNG.normal(size=(2, 4)))
+    arguments = (q, jax.numpy.asarray(parameter))
+    check_grads(function, arguments, order=2, modes=("fwd", "rev"), rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("parameter", [-2.0, 0.0, 1e-5, 0.3, 5.0])
+@pytest.mark.parametrize("function", DIFFERENTIABLE, ids=lambda f: f.__name__)
+def test_torch_agrees_with_finite_differences_to_second_order(function, parameter):
+    torch = needs_torch()
+    q = torch.tensor(RNG.normal(size=(2, 4)), requires_grad=True)
+    x = torch.tensor(parameter, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        function,
+        (q, x),
+        check_forward_ad=True,
+        check_batched_grad=True,
+        check_batched_forward_grad=True,
+    )
+    assert torch.autograd.gradgradcheck(function, (q, x))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_autodiff_uses_the_closed_forms(name):
+    function, by_q, by_parameter = OPERATORS[name]
+    q = jax.numpy.asarray(RNG.normal(size=5))
+    gradients = jax.grad(function, argnums=(0, 1))(q, 2.0)
+    np.testing.assert_allclose(gradients[0], by_q(np.asarray(q), 2.0), rtol=1e-12)
+    np.testing.assert_allclose(gradients[1], by_parameter(np.asarray(q), 2.0), rtol=1e-12)
+
+
+def test_operators_with_kinks_share_the_gradient_at_ties():
+    q = jax.numpy.asarray([1.0, 3.0, 3.0])
+    np.testing.assert_allclose(jax.grad(mm.maximum)(q), [0, 0.5, 0.5])
+    np.testing.assert_allclose(jax.grad(mm.epsilon_greedy)(q, 0.3), [0.1, 0.45, 0.45])
+    np.testing.assert_allclose(jax.grad(mm.epsilon_greedy, argnums=1)(q, 0.3), 7 / 3 - 3)
+    np.testing.assert_allclose(jax.grad(mm.mean)(q), [1 / 3] * 3)
+
+
+def test_dropping_the_temperature_from_the_gradient_would_be_noticed():
+    """At omega = 20 and four actions most of the gradient of a log-probability goes through b."""
+    q = jax.numpy.asarray(RNG.normal(size=4))
+    full = jax.grad(lambda q: mm.mellowmax_log_policy(q, 20.0)[0])(q)
+    b = mm.mellowmax_temperature(q, 20.0)
+    without = jax.grad(lambda q: mm.boltzmann_log_policy(q, b)[0])(q)
+    assert np.linalg.norm(full - without) > 0.3 * np.linalg.norm(full)
+
+
+@pytest.mark.parametrize("function", DIFFERENTIABLE, ids=lambda f: f.__name__)
+def test_gradients_are_finite_at_the_edges(function):
+    """Ties, all equal, one action, masks, -inf, zero and infinite parameters: no NaN comes back."""
+    rows = [[1.0, 1.0, 0.0], [2.0, 2.0, 2.0], [5.0], [0.0, -np.inf, 1.0], [1e300, -1e300, 0.0]]
+    for row in rows:
+        for parameter in (0.0, 1e-300, 3.0, -3.0, 1e8, np.inf):
+            if -np.inf in row and parameter <= 0:
+                continue  # the value itself is infinite
+            q, x = jax.numpy.asarray(row), jax.numpy.asarray(parameter)
+            kept = jax.numpy.isfinite(function(q, x))
+            total = lambda q, x: jax.numpy.sum(  # noqa: E731
+                jax.numpy.where(kept, function(q, x), 0.0)
+            )
+            by_q, by_parameter = jax.grad(total, argnums=(0, 1))(q, x)
+            case = f"q={row}, parameter={parameter}: {by_q}, {by_parameter}"
+            assert not np.any(np.isnan(by_q)), case
+            assert not np.any(np.isnan(by_parameter)), case
+
+
+@pytest.mark.parametrize("function", DIFFERENTIABLE, ids=lambda f: f.__name__)
+def test_a_masked_action_has_no_gradient(function):
+    q = jax.numpy.asarray([0.5, np.nan, 1.0, -0.3])
+    where = jax.numpy.asarray([True, False, True, True])
+
+    def total(q):
+        result = function(q, 3.0, where=where)
+        return jax.numpy.sum(jax.numpy.where(jax.numpy.isfinite(result), result, 0.0))
+
+    gradient = np.asarray(jax.grad(total)(q))
+    assert gradient[1] == 0
+    assert np.all(np.isfinite(gradient))
+    short = jax.grad(lambda q: jax.numpy.sum(function(q, 3.0)))(q[where])
+    np.testing.assert_allclose(gradient[[0, 2, 3]], short, rtol=1e-9, atol=1e-12)

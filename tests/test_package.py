@@ -1,0 +1,154 @@
+"""What the package as a whole promises: a light import, layers, names, one version."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mellowmax
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "mellowmax"
+
+# A module imports only from modules of a smaller layer.
+LAYERS = {
+    "_libraries": 0.0,
+    "_gaps": 0.1,
+    "_rows": 0.1,
+    "_distributions": 0.2,
+    "operators": 0.3,
+    "_temperature": 1.0,
+    "policies": 1.1,
+    "softmax": 2.0,
+    "properties": 2.1,
+    "tour": 7.0,
+}
+IMPORTABLE = {"numpy", "array_api_compat"}
+
+
+def imports_of(module):
+    """The absolute names a module imports at its top level, and those inside functions."""
+    tree = ast.parse((PACKAGE / f"{module}.py").read_text())
+    top = set(ast.walk(ast.Module(body=tree.body, type_ignores=[])))
+    for node in tree.body:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.FunctionDef):
+                top -= set(ast.walk(inner)) - {inner}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node in top
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module, node in top
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module] if node.module else [alias.name for alias in node.names]
+            for name in names:
+                yield f"mellowmax.{name}", node in top
+
+
+def modules():
+    return sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
+
+
+def test_every_module_has_a_layer():
+    assert set(modules()) == set(LAYERS)
+
+
+@pytest.mark.parametrize("module", modules())
+def test_a_module_imports_only_from_smaller_layers(module):
+    for name, _ in imports_of(module):
+        if name.startswith("mellowmax."):
+            assert LAYERS[name.split(".")[1]] < LAYERS[module], f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if LAYERS[m] < 3])
+def test_the_foundation_needs_numpy_and_array_api_compat_alone(module):
+    for name, at_top in imports_of(module):
+        root = name.split(".")[0]
+        if at_top and root not in sys.stdlib_module_names | {"mellowmax", "__future__"}:
+            assert root in IMPORTABLE, f"{module} imports {name}"
+
+
+def test_the_import_works_and_is_light_without_jax_and_torch():
+    code = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"jax", "jaxlib", "torch", "scipy", "matplotlib", "gymnasium"}:
+            raise ImportError(f"{name} is hidden")
+
+sys.meta_path.insert(0, Hidden())
+before = set(sys.modules)
+import mellowmax
+loaded = {name.split(".")[0] for name in set(sys.modules) - before}
+print(sorted(loaded - set(sys.stdlib_module_names)))
+print(mellowmax.Mellowmax(5.0).policy([1.0, 2.0, 3.0]).round(4))
+print(mellowmax.properties.probe(mellowmax.Mean()).non_expansion.holds)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    loaded, policy, holds = result.stdout.splitlines()
+    assert set(ast.literal_eval(loaded)) <= {"array_api_compat", "mellowmax", "numpy"}
+    assert policy == "[0.0305 0.1574 0.8121]"
+    assert holds == "True"
+
+
+@pytest.mark.parametrize("module", modules())
+def test_all_is_what_a_module_defines_in_public(module):
+    loaded = importlib.import_module(f"mellowmax.{module}")
+    assert len(set(loaded.__all__)) == len(loaded.__all__)
+    for name in loaded.__all__:
+        assert hasattr(loaded, name)
+    if not module.startswith("_"):
+        for name in loaded.__all__:
+            assert getattr(loaded, name).__doc__, f"{module}.{name} has no docstring"
+        defined = {
+            node.name
+            for node in ast.parse((PACKAGE / f"{module}.py").read_text()).body
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+        }
+        assert defined == {name for name in loaded.__all__ if name in defined}
+
+
+def test_the_promised_names():
+    promised = """
+    maximum mean epsilon_greedy boltzmann mellowmax
+    greedy_policy uniform_policy epsilon_greedy_policy boltzmann_policy mellowmax_policy
+    mellowmax_temperature
+    Max Mean EpsilonGreedy Boltzmann Mellowmax
+    """.split()
+    assert set(promised) <= set(mellowmax.__all__)
+    for name in mellowmax.__all__:
+        assert hasattr(mellowmax, name)
+    with pytest.raises(AttributeError, match="no attribute 'minimum'"):
+        _ = mellowmax.minimum
+
+
+def test_one_version():
+    version = mellowmax.__version__
+    assert f"version: {version}" in (ROOT / "CITATION.cff").read_text()
+    newest = re.search(r"^## \[?([0-9.]+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest.group(1) == version
+
+
+def test_every_pin_is_allowed_by_the_ranges():
+    """constraints.txt pins what pyproject.toml asks for, and torch to the exact CPU build."""
+    pins = dict(
+        line.split("==")
+        for line in (ROOT / "constraints.txt").read_text().split()
+        if "==" in line
+    )
+    text = (ROOT / "pyproject.toml").read_text()
+    for name, least in re.findall(r'"([a-z0-9-]+)(?:\[[a-z0-9]+\])?>=([0-9.]+)"', text):
+        assert name in pins, f"{name} has no pin"
+        pinned, lowest = (tuple(map(int, v.split("."))) for v in (pins[name], least))
+        assert pinned >= lowest, f"{name}: {pins[name]} is below {least}"
+    assert pins["torch"] == "2.13.0"

@@ -1,0 +1,90 @@
+"""The probe finds the violations that are known, and none where there is a proof."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mellowmax as mm
+from mellowmax.properties import probe
+
+# What the paper says in sections 1 and 5.
+PAPER = {
+    mm.Max(): (True, True, False, False),
+    mm.Mean(): (False, True, True, True),
+    mm.EpsilonGreedy(0.1): (True, True, False, True),
+    mm.Boltzmann(16.55): (True, False, True, True),
+    mm.Mellowmax(16.55): (True, True, True, True),
+}
+NAMES = ["approximates_max", "non_expansion", "differentiable", "starves_no_action"]
+
+
+@pytest.mark.parametrize("softmax", PAPER, ids=str)
+def test_the_probe_agrees_with_the_paper(softmax):
+    report = probe(softmax)
+    assert tuple(getattr(report, name).holds for name in NAMES) == PAPER[softmax]
+    assert str(report).splitlines()[0] == str(softmax)
+    assert len(str(report).splitlines()) == 5
+
+
+@pytest.mark.parametrize("beta", [-16.55, 0.05, 1.0, 1000.0])
+@pytest.mark.parametrize("actions", [2, 3, 6])
+def test_boltzmann_fails_non_expansion_with_a_witness(beta, actions):
+    finding = probe(mm.Boltzmann(beta), actions=actions).non_expansion
+    assert not finding.holds
+    x, y = finding.witness
+    moved = abs(mm.boltzmann(x, beta) - mm.boltzmann(y, beta))
+    distance = np.max(np.abs(x - y))
+    assert moved > 1.05 * distance
+    assert finding.worst == pytest.approx(moved / distance)
+
+
+def test_the_worst_expansion_of_two_actions_is_the_one_calculus_gives():
+    """For two actions the gradient's norm is largest where x = coth(x), with x = beta * gap / 2."""
+    x = 1.0
+    for _ in range(100):
+        x = 1 / np.tanh(x)
+    largest = np.tanh(x) + x / np.cosh(x) ** 2
+    found = probe(mm.Boltzmann(2.0), actions=2, rounds=200).non_expansion.worst
+    assert largest * 0.995 < found <= largest * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("omega", [-30.0, 1e-3, 1.0, 16.55, 1e4])
+def test_mellowmax_survives_a_long_search(omega):
+    for actions in (2, 5):
+        report = probe(mm.Mellowmax(omega), actions=actions, rounds=300, seed=1)
+        assert report.non_expansion.holds, str(report)
+        assert 0.999 < report.non_expansion.worst <= 1 + 1e-9
+        assert report.starves_no_action.holds
+
+
+def test_a_greedy_limit_starves_and_kinks():
+    assert not probe(mm.EpsilonGreedy(0.0)).starves_no_action.holds
+    assert not probe(mm.Mellowmax(np.inf)).differentiable.holds
+    assert not probe(mm.Boltzmann(np.inf)).starves_no_action.holds
+
+
+def test_a_softmax_of_your_own_can_be_probed():
+    class Doubled(mm.Softmax):
+        def value(self, q, *, axis=-1, where=None):
+            return 2 * mm.mean(q, axis=axis, where=where)
+
+        def policy(self, q, *, axis=-1, where=None):
+            return mm.uniform_policy(q, axis=axis, where=where)
+
+        def log_policy(self, q, *, axis=-1, where=None):
+            return mm.uniform_log_policy(q, axis=axis, where=where)
+
+        gradient = policy
+
+    report = probe(Doubled())
+    assert not report.non_expansion.holds
+    assert report.non_expansion.worst == pytest.approx(2, rel=1e-2)
+    assert not report.approximates_max.holds
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="`actions` must be at least 2, got 1"):
+        probe(mm.Max(), actions=1)
+    with pytest.raises(ValueError, match="`scale` must be positive and finite, got 0"):
+        probe(mm.Max(), scale=0)

@@ -1,0 +1,159 @@
+"""The pairs: frozen, hashable, readable, and data to JAX."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+from conftest import needs_torch
+
+import mellowmax as mm
+
+PAIRS = [mm.Max(), mm.Mean(), mm.EpsilonGreedy(0.2), mm.Boltzmann(4.0), mm.Mellowmax(4.0)]
+pairs = pytest.mark.parametrize("softmax", PAIRS, ids=str)
+Q = np.random.default_rng(0).normal(size=(6, 3))
+
+
+def test_they_print_as_they_are_written():
+    assert [str(pair) for pair in PAIRS] == [
+        "Max()",
+        "Mean()",
+        "EpsilonGreedy(epsilon=0.2)",
+        "Boltzmann(beta=4.0)",
+        "Mellowmax(omega=4.0)",
+    ]
+    assert all(eval(repr(pair), vars(mm)) == pair for pair in PAIRS)
+    assert str(mm.Mellowmax(np.float32(0.5))) == "Mellowmax(omega=0.5)"
+
+
+def test_they_are_frozen_and_hashable():
+    assert len({*PAIRS, mm.Mellowmax(4), mm.Boltzmann(4), mm.Max()}) == len(PAIRS)
+    assert mm.Max() != mm.Mean()
+    assert mm.Boltzmann(4.0) != mm.Mellowmax(4.0)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        mm.Mellowmax(4.0).omega = 5.0
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "message"),
+    [
+        (lambda: mm.EpsilonGreedy(1.5), ValueError, "`epsilon` must be in [0, 1], got 1.5"),
+        (lambda: mm.EpsilonGreedy(-0.1), ValueError, "`epsilon` must be in [0, 1], got -0.1"),
+        (lambda: mm.EpsilonGreedy(np.nan), ValueError, "`epsilon` must be in [0, 1], got nan"),
+        (lambda: mm.Boltzmann(np.nan), ValueError, "`beta` must be a number, got nan"),
+        (lambda: mm.Mellowmax("much"), TypeError, "`omega` must be a number, got 'much'"),
+        (lambda: mm.Mellowmax(None), TypeError, "`omega` must be a number, got None"),
+    ],
+)
+def test_an_invalid_parameter_is_an_error_at_once(make, kind, message):
+    with pytest.raises(kind) as error:
+        make()
+    assert str(error.value) == message
+
+
+@pairs
+def test_the_gradient_is_that_of_the_value(softmax):
+    gradient = jax.grad(lambda q: jax.numpy.sum(softmax.value(q)))(jax.numpy.asarray(Q))
+    np.testing.assert_allclose(softmax.gradient(Q), gradient, rtol=1e-12)
+
+
+@pairs
+def test_methods_take_an_axis_and_a_mask(softmax):
+    where = np.array([True, True, False, True, True, True])[:, None]
+    kept = softmax.value(Q[where[:, 0]], axis=0)
+    np.testing.assert_allclose(softmax.value(Q, axis=0, where=where), kept, rtol=1e-13)
+    assert np.all(softmax.policy(Q, axis=0, where=where)[2] == 0)
+    assert np.all(softmax.log_policy(Q, axis=0, where=where)[2] == -np.inf)
+    assert np.all(softmax.sample(0, Q, axis=0, where=where) != 2)
+
+
+@pytest.mark.parametrize("kind", [mm.EpsilonGreedy, mm.Boltzmann, mm.Mellowmax])
+def test_one_compiled_function_serves_a_sweep(kind):
+    compiled = 0
+
+    @jax.jit
+    def f(softmax, q):
+        nonlocal compiled
+        compiled += 1
+        return softmax.value(q), softmax.policy(q)
+
+    for parameter in (0.1, 0.5, 0.9):
+        value, policy = f(kind(parameter), jax.numpy.asarray(Q))
+        np.testing.assert_allclose(value, kind(parameter).value(Q), rtol=1e-12)
+        np.testing.assert_allclose(policy, kind(parameter).policy(Q), rtol=1e-11)
+    assert compiled == 1
+
+
+@pytest.mark.parametrize("kind", [mm.EpsilonGreedy, mm.Boltzmann, mm.Mellowmax])
+def test_vmap_and_grad_over_the_parameter(kind):
+    parameters = jax.numpy.asarray([0.1, 0.5, 0.9])
+    q = jax.numpy.asarray(Q)
+    values = jax.vmap(lambda softmax: softmax.value(q))(kind(parameters))
+    for value, parameter in zip(values, parameters, strict=True):
+        np.testing.assert_allclose(value, kind(float(parameter)).value(Q), rtol=1e-12)
+    gradient = jax.grad(lambda softmax: jax.numpy.sum(softmax.value(q)))(kind(0.5))
+    assert isinstance(gradient, kind)
+    h = 1e-6
+    rise = np.sum(kind(0.5 + h).value(Q) - kind(0.5 - h).value(Q)) / (2 * h)
+    np.testing.assert_allclose(dataclasses.astuple(gradient)[0], rise, rtol=1e-8)
+
+
+def test_vmap_over_values_and_scan_over_steps():
+    softmax = mm.Mellowmax(3.0)
+    q = jax.numpy.asarray(Q)
+    np.testing.assert_allclose(jax.vmap(softmax.policy)(q), softmax.policy(Q), rtol=1e-12)
+    nested = jax.vmap(jax.vmap(softmax.value))(q.reshape(2, 3, 3))
+    np.testing.assert_allclose(nested.reshape(-1), softmax.value(Q), rtol=1e-12)
+    _, values = jax.lax.scan(lambda carry, row: (carry, carry.value(row)), softmax, q)
+    np.testing.assert_allclose(values, softmax.value(Q), rtol=1e-12)
+
+
+def test_pairs_made_before_jax_is_imported_are_data_to_it():
+    code = """
+import sys
+from mellowmax import Mellowmax
+softmax = Mellowmax(2.0)
+assert "jax" not in sys.modules
+import jax
+value = jax.jit(lambda softmax, q: softmax.value(q))(softmax, jax.numpy.arange(3.0))
+print(jax.tree_util.tree_leaves(softmax), round(float(value), 4))
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout == "[2.0] 1.5222\n", result.stderr
+
+
+def test_torch_tensors_as_parameters_and_under_vmap():
+    torch = needs_torch()
+    omega = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    mm.Mellowmax(omega).value(torch.asarray(Q)).sum().backward()
+    exact = np.sum(mm.mellowmax_parameter_gradient(Q, 2.0))
+    np.testing.assert_allclose(float(omega.grad), exact, rtol=1e-12)
+    policies = torch.func.vmap(mm.Mellowmax(2.0).policy)(torch.asarray(Q))
+    np.testing.assert_allclose(policies, mm.mellowmax_policy(Q, 2.0), rtol=1e-12)
+    where = torch.asarray(Q > -0.5)
+    where[:, 0] = True
+    masked = torch.func.vmap(lambda q, where: mm.mellowmax(q, 2.0, where=where))
+    expected = mm.mellowmax(Q, 2.0, where=where.numpy())
+    np.testing.assert_allclose(masked(torch.asarray(Q), where), expected, rtol=1e-12)
+
+
+def test_a_softmax_of_your_own_needs_four_methods():
+    class Minimum(mm.Softmax):
+        def value(self, q, *, axis=-1, where=None):
+            return -mm.maximum(-np.asarray(q), axis=axis, where=where)
+
+        def policy(self, q, *, axis=-1, where=None):
+            return mm.greedy_policy(-np.asarray(q), axis=axis, where=where)
+
+        def log_policy(self, q, *, axis=-1, where=None):
+            return mm.greedy_log_policy(-np.asarray(q), axis=axis, where=where)
+
+        gradient = policy
+
+    assert np.all(Minimum().sample(0, Q) == np.argmin(Q, axis=-1))
+    with pytest.raises(TypeError, match="abstract"):
+        mm.Softmax()
