@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import array_api_compat
 import array_api_strict
 import jax
@@ -16,6 +18,8 @@ try:
     import torch
 except ImportError:
     torch = None
+    if os.environ.get("MELLOWMAX_REQUIRE_TORCH"):
+        raise
 
 
 def pytest_report_header() -> str:

@@ -91,4 +91,3 @@ def is_determined(q, omega, b, tolerance, eps):
     gap = abs(top - mellowmax(q, omega))
     change = abs(excess(q, omega, float(b) * (1 + tolerance)))
     return change > 16 * len(values) * eps * gap
-

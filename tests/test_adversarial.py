@@ -10,11 +10,11 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-import reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import mellowmax as mm
+import reference
 
 sizes = st.floats(-12, 6).map(lambda x: 10.0**x)
 signs = st.sampled_from([-1.0, 1.0])
@@ -146,7 +146,7 @@ def test_masked_and_infinitely_bad_actions(q, omega, data):
 
 
 def awkward_rows(rng, n, count, largest):
-    """Ties, near ties, gaps over 18 decades, offsets, huge and tiny values; a parameter for each."""
+    """Ties, near ties, gaps over 18 decades, offsets, huge and tiny values; and parameters."""
     size = 10.0 ** rng.uniform(-12, 6, size=(count, 1))
     kinds = [
         rng.normal(size=(count, n)),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
-from conftest import needs_torch
 
 import mellowmax as mm
+from conftest import needs_torch
 
 RNG = np.random.default_rng(0)
 PAIRS = [mm.Max(), mm.Mean(), mm.EpsilonGreedy(0.2), mm.Boltzmann(4.0), mm.Mellowmax(4.0)]
@@ -30,7 +30,7 @@ def test_the_policy_attains_the_value(softmax, library):
 
 
 def test_the_maximum_entropy_policy_has_the_largest_entropy():
-    """Against random distributions with the same expected value, which move mass between actions."""
+    """Against random distributions that have the same expected value."""
     q = np.array([0.0, 0.4, 1.0, 0.7])
     policy = mm.mellowmax_policy(q, 6.0)
     entropy = -np.sum(policy * np.log(policy))

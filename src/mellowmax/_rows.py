@@ -112,7 +112,9 @@ class _Rows:
     def _parameter_of_each(self, parameter: Any) -> Any:
         if parameter.ndim == 0:
             return self.xp.reshape(parameter, (1, 1))
-        return self.xp.reshape(self.xp.broadcast_to(parameter, self.shape), (math.prod(self.shape), 1))
+        return self.xp.reshape(
+            self.xp.broadcast_to(parameter, self.shape), (math.prod(self.shape), 1)
+        )
 
     def _rows_without_actions(self) -> Any:
         """Rows with no action left, while tracing; None if there is none, and an error if one."""
@@ -148,11 +150,9 @@ def _like(xp: Any, x: Any, q: Any) -> Any:
     return x if place is None or device(x) == place else to_device(x, place)
 
 
-def _one_library(*values: Any) -> list[Any]:
+def _one_library(*given: Any) -> list[Any]:
     """Lists become NumPy arrays, and NumPy arrays join the library of the others."""
-    values = [
-        np.asarray(x) if isinstance(x, list | tuple | np.generic) else x for x in values
-    ]
+    values = [np.asarray(x) if isinstance(x, list | tuple | np.generic) else x for x in given]
     others = [x for x in values if is_array_api_obj(x) and not is_numpy_array(x)]
     if not others:
         first = values[0]

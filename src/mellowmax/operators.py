@@ -24,8 +24,8 @@ from ._gaps import (
     spread,
     upright,
 )
-from ._libraries import Rowwise
 from ._rows import check_parameter, map_rows, reduce_rows
+from ._rowwise import Rowwise
 
 __all__ = [
     "boltzmann",
@@ -76,7 +76,7 @@ def _mellowmax(xp: Any, q: Any, omega: Any, mask: Any) -> Any:
 
 
 def _boltzmann_by_q(xp: Any, q: Any, beta: Any, mask: Any, _: Any = None) -> Any:
-    """pi (1 + beta (q - boltz)), which is negative far below."""
+    """Pi (1 + beta (q - boltz)), which is negative far below."""
     g = gaps(xp, q, beta, mask)
     policy = _distributions.boltzmann_weights(xp, g)
     return policy * (1 - g.strength * _deviation(xp, g, policy))
@@ -190,9 +190,7 @@ def epsilon_greedy(
         0.95
     """
     check_parameter("epsilon", epsilon, 0.0, 1.0)
-    return reduce_rows(
-        epsilon_greedy_rows, q, epsilon, axis=axis, where=where, keepdims=keepdims
-    )
+    return reduce_rows(epsilon_greedy_rows, q, epsilon, axis=axis, where=where, keepdims=keepdims)
 
 
 def boltzmann(

@@ -1,8 +1,8 @@
 """Layer 1: the five policies, action values in, a distribution over the actions out.
 
-Each is the policy that attains its operator: `sum(policy(q) * q) == operator(q)`. For mellowmax that
-is the distribution of largest entropy among those that do (section 6): a Boltzmann policy whose
-inverse temperature is solved for in each row.
+Each is the policy that attains its operator: `sum(policy(q) * q) == operator(q)`. For mellowmax
+that is the distribution of largest entropy among those that do (section 6): a Boltzmann policy
+whose inverse temperature is solved for in each row.
 
 All of them are differentiable; `mellowmax_policy` through its temperature too, by the implicit
 function theorem, to any order.
@@ -15,8 +15,9 @@ from typing import Any
 from array_api_compat import array_namespace
 
 from . import _distributions
-from ._libraries import Rowwise, uniform
+from ._libraries import uniform
 from ._rows import check_parameter, map_rows, moved, reduce_rows
+from ._rowwise import Rowwise
 from ._temperature import temperature_rows
 from .operators import (
     boltzmann_policy_rows,
@@ -190,9 +191,9 @@ def mellowmax_temperature(
 ) -> Any:
     """The `b` at which the Boltzmann policy earns mellowmax: `sum(exp(b (q - mm)) (q - mm)) = 0`.
 
-    It lies between 0 and `omega`, whatever `q` is. Where all values are equal every `b` will do, and
-    it is the limit, `omega / 2`. Where an action at minus infinity pulls mellowmax below the mean of
-    the others, the limit is 0, and it is the smallest number of the sign of `omega`.
+    It lies between 0 and `omega`, whatever `q` is. Where all values are equal every `b` will do,
+    and it is the limit, `omega / 2`. Where an action at minus infinity pulls mellowmax below the
+    mean of the others, the limit is 0, and it is the smallest number of the sign of `omega`.
 
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.
@@ -215,14 +216,12 @@ def mellowmax_temperature(
     return reduce_rows(temperature_rows, q, omega, axis=axis, where=where, keepdims=keepdims)
 
 
-def mellowmax_temperature_gradient(
-    q: Any, omega: Any, *, axis: int = -1, where: Any = None
-) -> Any:
+def mellowmax_temperature_gradient(q: Any, omega: Any, *, axis: int = -1, where: Any = None) -> Any:
     """The gradient of `mellowmax_temperature` with respect to `q`.
 
     It is `(w - pi * (1 + b * (q - mm))) / Var_pi(q)` with Boltzmann weights `w` at `omega` and the
-    policy `pi`: the derivative of the root by the implicit function theorem. It sums to 0. Where all
-    values are equal the root has no derivative, and this is 0.
+    policy `pi`: the derivative of the root by the implicit function theorem. It sums to 0. Where
+    all values are equal the root has no derivative, and this is 0.
 
     Example:
         >>> print(mellowmax_temperature_gradient([0.0, 1.0], 5.0).round(4))
@@ -250,7 +249,7 @@ def mellowmax_temperature_parameter_gradient(
 
 
 def _with_temperature(derivative: Any) -> Any:
-    """A derivative of the temperature, for rows at which the temperature itself is still to find."""
+    """A derivative of the temperature where the temperature itself is still to be found."""
 
     def function(xp: Any, q: Any, omega: Any, mask: Any) -> Any:
         return derivative(xp, q, omega, mask, temperature_rows(xp, q, omega, mask))

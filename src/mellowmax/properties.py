@@ -51,7 +51,7 @@ class Properties:
         lines = [str(self.softmax)]
         for field in dataclasses.fields(self)[1:]:
             finding = getattr(self, field.name)
-            name, holds = field.name.replace("_", " "), "yes" if finding.holds else "no"
+            name, holds = field.name.replace("_", "-"), "yes" if finding.holds else "no"
             lines.append(f"  {name:<18} {holds:<4} {finding.text}")
         return "\n".join(lines)
 
@@ -64,7 +64,8 @@ def probe(
     Args:
         softmax: any pair of an operator and its policy.
         actions: how many actions a row has, at least 2.
-        scale: the typical size of action values; the search covers a thousandth to a thousand of it.
+        scale: the typical size of action values; the search covers a thousandth to a thousand
+            times it.
         rounds: how long to search: each round evaluates some thousands of rows.
         seed: of the search's own random numbers.
 
@@ -111,7 +112,7 @@ def _approximates_max(softmax: Softmax, q: np.ndarray) -> Finding:
         row = int(np.argmax(np.abs(short)))
         error = float(abs(short[row]))
         if error < best.worst:
-            text = f"at best {error:.2g} of the range below it, as {setting}"
+            text = f"within {error:.2g} of the range at best, as {setting}"
             best = Finding(error <= 1e-6, error, (q[row],), text)
     return best
 
@@ -133,7 +134,7 @@ def _settings(softmax: Softmax) -> list[Softmax]:
 def _non_expansion(
     softmax: Softmax, rng: np.random.Generator, actions: int, scale: float, rounds: int
 ) -> Finding:
-    """The pair of rows that the operator moves apart most: random pairs, and the best ones varied."""
+    """The pair of rows that it moves apart most: random pairs, and the best ones varied."""
     x = _rows(rng, actions, scale)
     y = x + np.ptp(x, axis=-1, keepdims=True) * rng.uniform(-1, 1, size=x.shape)
     ratio = _expansion(softmax, x, y)
@@ -145,10 +146,8 @@ def _non_expansion(
         x, y = (z[best] + step * rng.normal(size=x.shape) for z in (x, y))
         ratio = _expansion(softmax, x, y)
     worst = int(np.argmax(ratio))
-    text = f"expands a distance {ratio[worst]:.6g} times, x={_text(x[worst])} y={_text(y[worst])}"
-    return Finding(
-        bool(ratio[worst] <= 1 + 1e-9), float(ratio[worst]), (x[worst], y[worst]), text
-    )
+    text = f"largest expansion {ratio[worst]:.6g}, x={_text(x[worst])} y={_text(y[worst])}"
+    return Finding(bool(ratio[worst] <= 1 + 1e-9), float(ratio[worst]), (x[worst], y[worst]), text)
 
 
 def _expansion(softmax: Softmax, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -176,7 +175,7 @@ def _differentiable(
         jump = _bend(softmax, x, direction, h)
         row = int(np.argmax(jump))
         if jump[row] >= best.worst:
-            text = f"its slope jumps by {jump[row]:.2g} at most, at q={_text(x[row])}"
+            text = f"largest jump of the slope {jump[row]:.2g}, at q={_text(x[row])}"
             best = Finding(bool(jump[row] <= 1e-3), float(jump[row]), (x[row],), text)
     return best
 
@@ -197,7 +196,7 @@ def _starves_no_action(
         least = np.min(softmax.log_policy(q), axis=-1)
         row = int(np.argmin(least))
         if least[row] < best.worst:
-            text = f"a log-probability is {least[row]:.4g} at least, at q={_text(q[row])}"
+            text = f"smallest log-probability {least[row]:.4g}, at q={_text(q[row])}"
             best = Finding(bool(np.isfinite(least[row])), float(least[row]), (q[row],), text)
     return best
 

@@ -1,7 +1,7 @@
 """Layer 2: the pairs. A softmax is an operator and the policy that attains it.
 
-`sum(softmax.policy(q) * q) == softmax.value(q)` for every pair here. Planning uses the value and its
-gradient, tabular learning samples the policy, policy gradient uses its log-probabilities: an
+`sum(softmax.policy(q) * q) == softmax.value(q)` for every pair here. Planning uses the value and
+its gradient, tabular learning samples the policy, policy gradient uses its log-probabilities: an
 algorithm that takes a `Softmax` works with any of them, and with yours.
 
 The pairs are frozen and hashable, and JAX sees through them: their parameter is data, so one

@@ -1,10 +1,9 @@
-"""A short tour: `python -m mellowmax.tour` prints the five pairs on an example, and their properties."""
+"""A short tour: `python -m mellowmax.tour` prints the five pairs and their properties."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from . import __version__
 from .policies import mellowmax_temperature
 from .properties import probe
 from .softmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, Softmax
@@ -28,7 +27,7 @@ TO_COME = (
 def main() -> None:
     """Print the tour."""
     q = np.array([0.5, 0.4, 0.1])
-    print(f"mellowmax {__version__}: softmax operators for reinforcement learning\n")
+    print("mellowmax: softmax operators for reinforcement learning\n")
     print(f"The action values q = {q} under each operator, and the policy that attains it:\n")
     print(f"  {'':<28}{'value':>8}   {'policy':<24}sum(policy * q)")
     for pair in PAIRS:

@@ -1,0 +1,37 @@
+# Every target sets itself up: Python 3.11 or later and make are all a fresh machine needs.
+PYTHON ?= python3
+EXTRAS ?= test,docs
+BIN := .venv/bin
+
+.PHONY: install test reproduce check lint types docs bench clean
+
+install: .venv/installed
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[$(EXTRAS)]"
+	touch $@
+
+test: install
+	$(BIN)/pytest --numprocesses auto
+
+reproduce: install
+	$(BIN)/python -m mellowmax.tour
+
+check: lint types test docs
+
+lint: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: install
+	$(BIN)/mypy
+
+docs: install
+	$(BIN)/mkdocs build --strict --quiet
+
+bench: install
+	$(BIN)/python benchmarks/policies.py
+
+clean:
+	rm -rf .venv site dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

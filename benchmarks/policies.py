@@ -1,0 +1,174 @@
+"""Operators and policies against their peers, as ratios in one run on one core.
+
+`make bench` runs it. A ratio is ours over the peer's in policies per second (or the peer's time
+over ours), so larger is better; absolute numbers belong to the machine they were measured on.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+import tracemalloc
+
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["XLA_FLAGS"] = (
+    "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 "
+    + os.environ.get("XLA_FLAGS", "")
+)
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+
+import mellowmax as mm
+
+ROWS = 10**6
+OMEGA = 5.0
+TARGETS = {("NumPy", 4): 200, ("JAX", 4): 2500, ("NumPy", 18): 130, ("JAX", 18): 800}
+
+
+def values(rows, actions, dtype):
+    """Standard normal action values."""
+    return np.random.default_rng(0).normal(size=(rows, actions)).astype(dtype)
+
+
+def seconds(*calls, rounds=7):
+    """The shortest time of each call; the calls take turns, so that noise meets them alike."""
+    best = [np.inf] * len(calls)
+    for call in calls:
+        jax.block_until_ready(call())
+    for _ in range(rounds):
+        for i, call in enumerate(calls):
+            start = time.perf_counter()
+            jax.block_until_ready(call())
+            best[i] = min(best[i], time.perf_counter() - start)
+    return best
+
+
+def brentq_policy(row):
+    """One policy at a time: logsumexp, Brent's method on [-10, 10], and 0 where that fails."""
+    advantage = row - (logsumexp(OMEGA * row) - np.log(row.size)) / OMEGA
+
+    def excess(b):
+        exponents = b * advantage
+        return np.sum(np.exp(exponents - np.max(exponents)) * advantage)
+
+    try:
+        b = brentq(excess, -10.0, 10.0)
+    except ValueError:
+        b = 0.0
+    weights = np.exp(b * row - np.max(b * row))
+    return weights / np.sum(weights)
+
+
+def policies():
+    """Maximum-entropy policies per second against Brent's method row by row."""
+    print(f"\nMaximum-entropy policies, {ROWS:,} rows, omega = {OMEGA:g}, policies per second")
+    print(f"  {'':<18}{'brentq':>10}{'ours':>14}{'ratio':>9}{'asked for':>11}")
+    jitted = jax.jit(mm.mellowmax_policy, static_argnums=1)
+    for actions in (4, 18):
+        doubles = values(ROWS, actions, np.float64)
+        singles = jnp.asarray(values(ROWS, actions, np.float32))
+        few = doubles[:2000]
+        start = time.perf_counter()
+        jax.block_until_ready(jitted(singles, OMEGA))
+        compiled = time.perf_counter() - start
+        peer, numpy, jax_ = seconds(
+            lambda few=few: [brentq_policy(row) for row in few],
+            lambda doubles=doubles: mm.mellowmax_policy(doubles, OMEGA),
+            lambda singles=singles: jitted(singles, OMEGA),
+            rounds=5,
+        )
+        rate = len(few) / peer
+        for name, dtype, taken in (("NumPy", "float64", numpy), ("JAX", "float32", jax_)):
+            ours = ROWS / taken
+            print(
+                f"  {actions:>2} {name + ' ' + dtype:<15}{rate:>10,.0f}{ours:>14,.0f}"
+                f"{ours / rate:>9,.0f}{TARGETS[name, actions]:>11,}"
+            )
+        print(f"     (compiling for JAX took {compiled:.1f} s)")
+
+
+def operators():
+    """Operators against the naive forms: the time of the naive form over ours."""
+    print(f"\nOperators, {ROWS:,} rows: our time over the peer's (1.5 at most asked for)")
+    for actions in (4, 18):
+        q = values(ROWS, actions, np.float64)
+
+        def naive_mellowmax(q=q):
+            top = np.max(q, axis=-1, keepdims=True)
+            return np.log(np.mean(np.exp(OMEGA * (q - top)), axis=-1)) / OMEGA + top[..., 0]
+
+        def naive_softmax(q=q):
+            weights = np.exp(OMEGA * (q - np.max(q, axis=-1, keepdims=True)))
+            return weights / np.sum(weights, axis=-1, keepdims=True)
+
+        report(
+            f"{actions:>2} NumPy float64",
+            seconds(
+                lambda q=q: mm.mellowmax(q, OMEGA),
+                naive_mellowmax,
+                lambda q=q: mm.boltzmann(q, OMEGA),
+                lambda q=q: mm.boltzmann_policy(q, OMEGA),
+                naive_softmax,
+            ),
+        )
+        x = jnp.asarray(values(ROWS, actions, np.float32))
+        functions = [
+            lambda x: mm.mellowmax(x, OMEGA),
+            lambda x: (jax.nn.logsumexp(OMEGA * x, axis=-1) - np.log(x.shape[-1])) / OMEGA,
+            lambda x: mm.boltzmann(x, OMEGA),
+            lambda x: mm.boltzmann_policy(x, OMEGA),
+            lambda x: jax.nn.softmax(OMEGA * x, axis=-1),
+        ]
+        compiled = [jax.jit(f).lower(x).compile() for f in functions]
+        report(
+            f"{actions:>2} JAX float32",
+            seconds(*(lambda f=f, x=x: f(x) for f in compiled)),
+        )
+
+
+def report(name, times):
+    mellow, logsum, boltz, policy, softmax = times
+    print(
+        f"  {name:<18} mellowmax / logsumexp {mellow / logsum:.2f}"
+        f"   boltzmann / softmax {boltz / softmax:.2f}"
+        f"   boltzmann_policy / softmax {policy / softmax:.2f}"
+    )
+
+
+def growth():
+    """How the cost of a policy grows with the rows, and the memory it takes beyond its result."""
+    print("\nMaximum-entropy policies of 4 actions: nanoseconds a row, and the peak memory beyond")
+    print("input and output in MiB")
+    print(f"  {'rows':>10}{'NumPy':>9}{'JAX':>9}{'NumPy memory':>15}{'JAX memory':>13}")
+    for rows in (10**3, 10**4, 10**5, 10**6, 10**7):
+        q = values(rows, 4, np.float64)
+        x = jnp.asarray(values(rows, 4, np.float32))
+        compiled = jax.jit(mm.mellowmax_policy, static_argnums=1).lower(x, OMEGA).compile()
+        numpy, jax_ = seconds(
+            lambda q=q: mm.mellowmax_policy(q, OMEGA),
+            lambda x=x, compiled=compiled: compiled(x),
+            rounds=3,
+        )
+        tracemalloc.start()
+        result = mm.mellowmax_policy(q, OMEGA)
+        beyond = tracemalloc.get_traced_memory()[1] - result.nbytes
+        tracemalloc.stop()
+        temporary = compiled.memory_analysis().temp_size_in_bytes
+        print(
+            f"  {rows:>10,}{numpy / rows * 1e9:>9.0f}{jax_ / rows * 1e9:>9.0f}"
+            f"{beyond / 2**20:>15.2f}{temporary / 2**20:>13.2f}"
+        )
+
+
+if __name__ == "__main__":
+    print(f"mellowmax {mm.__version__}, NumPy {np.__version__}, JAX {jax.__version__}, one core of")
+    print(f"{platform.machine()} under Python {platform.python_version()}")
+    policies()
+    operators()
+    growth()
