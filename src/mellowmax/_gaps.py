@@ -101,10 +101,10 @@ def mellow_gap(xp: Any, g: Gaps) -> Any:
     """The average gap of mellowmax, `-log(mean(exp(-k * gap))) / k`, to full relative accuracy.
 
     `log1p` of the mean of `exp - 1` keeps what `log` of the mean of `exp` loses near 1, and the
-    latter keeps what the former loses near 0 (XLA's `log1p` loses two digits beyond 0.29). Both come
-    from one `tanh`, of a quarter of the exponent so that small weights keep their digits: XLA makes
-    slow code of two different transcendental functions here. Below a width of eps the mean gap is
-    the same to rounding.
+    latter keeps what the former loses near 0 (XLA's `log1p` loses two digits beyond 0.29). Both
+    come from one `tanh`, of a quarter of the exponent so that small weights keep their digits: XLA
+    makes slow code of two different transcendental functions here. Below a width of eps the mean
+    gap is the same to rounding.
     """
     n = count(xp, g)
     quarter = -0.25 * g.strength * g.gap
