@@ -3,7 +3,7 @@ PYTHON ?= python3
 EXTRAS ?= test,docs
 BIN := .venv/bin
 
-.PHONY: install test reproduce check lint types docs bench clean
+.PHONY: install test reproduce check lint types docs figures bench clean
 
 install: .venv/installed
 
@@ -28,7 +28,10 @@ types: install
 	$(BIN)/mypy
 
 docs: install
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+figures: install
+	$(BIN)/python docs/figures.py
 
 bench: install
 	$(BIN)/python benchmarks/policies.py

@@ -28,7 +28,7 @@ import mellowmax as mm
 
 ROWS = 10**6
 OMEGA = 5.0
-TARGETS = {("NumPy", 4): 200, ("JAX", 4): 2500, ("NumPy", 18): 130, ("JAX", 18): 800}
+GOALS = {("NumPy", 4): 200, ("JAX", 4): 2500, ("NumPy", 18): 130, ("JAX", 18): 800}
 
 
 def values(rows, actions, dtype):
@@ -68,7 +68,7 @@ def brentq_policy(row):
 def policies():
     """Maximum-entropy policies per second against Brent's method row by row."""
     print(f"\nMaximum-entropy policies, {ROWS:,} rows, omega = {OMEGA:g}, policies per second")
-    print(f"  {'':<18}{'brentq':>10}{'ours':>14}{'ratio':>9}{'asked for':>11}")
+    print(f"  {'':<18}{'brentq':>10}{'ours':>14}{'ratio':>9}{'goal':>11}")
     jitted = jax.jit(mm.mellowmax_policy, static_argnums=1)
     for actions in (4, 18):
         doubles = values(ROWS, actions, np.float64)
@@ -88,14 +88,14 @@ def policies():
             ours = ROWS / taken
             print(
                 f"  {actions:>2} {name + ' ' + dtype:<15}{rate:>10,.0f}{ours:>14,.0f}"
-                f"{ours / rate:>9,.0f}{TARGETS[name, actions]:>11,}"
+                f"{ours / rate:>9,.0f}{GOALS[name, actions]:>11,}"
             )
         print(f"     (compiling for JAX took {compiled:.1f} s)")
 
 
 def operators():
     """Operators against the naive forms: the time of the naive form over ours."""
-    print(f"\nOperators, {ROWS:,} rows: our time over the peer's (1.5 at most asked for)")
+    print(f"\nOperators, {ROWS:,} rows: our time over the peer's (goal: at most 1.5)")
     for actions in (4, 18):
         q = values(ROWS, actions, np.float64)
 
@@ -167,8 +167,8 @@ def growth():
 
 
 if __name__ == "__main__":
-    print(f"mellowmax {mm.__version__}, NumPy {np.__version__}, JAX {jax.__version__}, one core of")
-    print(f"{platform.machine()} under Python {platform.python_version()}")
+    print(f"mellowmax {mm.__version__}, NumPy {np.__version__}, JAX {jax.__version__},")
+    print(f"Python {platform.python_version()} on one core, JAX on {jax.devices()[0].device_kind}")
     policies()
     operators()
     growth()

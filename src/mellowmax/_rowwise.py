@@ -1,9 +1,9 @@
 """Functions of independent rows: how each library works through them and differentiates them.
 
 NumPy takes a batch chunk by chunk, so that temporaries stay in cache and their memory is bounded.
-JAX compiles it, on a CPU chunk by chunk too, and folds `vmap` into the rows; PyTorch gets an
-autograd function with the same closed forms. JAX and PyTorch are only ever imported for a caller
-who passed one of their arrays.
+JAX compiles the same, and folds `vmap` into the rows; PyTorch gets an autograd function with the
+same closed forms. JAX and PyTorch are only ever imported for a caller who passed one of their
+arrays.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ __all__ = ["Rowwise"]
 
 NUMPY_CHUNK = 1 << 16
 """Elements of a chunk: few enough to stay in cache, enough to hide the cost of the calls."""
-JAX_CHUNK = 3584
-"""The same for JAX on a CPU, where operations on 4096 elements and more are slower by half."""
+XLA_CPU_CHUNK = 3584
+"""The same for XLA on a CPU, where operations on 4096 elements and more are slower by half."""
+XLA_CHUNK = 1 << 22
+"""The same for XLA on an accelerator: enough to fill it, and a bound on its memory."""
 
 
 class Rowwise:
@@ -79,16 +81,16 @@ class Rowwise:
 
     @functools.cached_property
     def _jax(self) -> Any:
-        """Compiled; on a CPU chunk by chunk, so that each leaves a loop when it has converged."""
+        """Compiled, chunk by chunk, so that each leaves a loop when it has converged."""
         import jax
         import jax.numpy as jnp
         from jax.custom_batching import custom_vmap
 
         whole = functools.partial(self._whole, jnp)
 
-        def in_chunks(*arrays: Any) -> Any:
+        def in_chunks(elements: int, *arrays: Any) -> Any:
             rows, actions = arrays[0].shape
-            width = max(1, JAX_CHUNK // actions // 16) * 16
+            width = max(1, elements // actions // 16) * 16
             if rows <= width:
                 return whole(*arrays)
 
@@ -105,7 +107,11 @@ class Rowwise:
 
         @custom_vmap  # type: ignore[untyped-decorator]
         def value(*arrays: Any) -> Any:
-            return jax.lax.platform_dependent(*arrays, cpu=in_chunks, default=whole)
+            return jax.lax.platform_dependent(
+                *arrays,
+                cpu=functools.partial(in_chunks, XLA_CPU_CHUNK),
+                default=functools.partial(in_chunks, XLA_CHUNK),
+            )
 
         @value.def_vmap  # type: ignore[untyped-decorator]
         def _(batch: int, batched: Any, *arrays: Any) -> Any:

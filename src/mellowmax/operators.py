@@ -137,7 +137,7 @@ def maximum(q: Any, *, axis: int = -1, where: Any = None, keepdims: bool = False
     Returns:
         One value for each row, in the kind, dtype and device of `q`.
 
-    Example:
+    Examples:
         >>> print(maximum([0.0, 0.5, 1.0]))
         1.0
     """
@@ -158,7 +158,7 @@ def mean(q: Any, *, axis: int = -1, where: Any = None, keepdims: bool = False) -
     Returns:
         One value for each row, in the kind, dtype and device of `q`.
 
-    Example:
+    Examples:
         >>> print(mean([0.0, 0.5, 1.0], where=[True, True, False]))
         0.25
     """
@@ -185,7 +185,7 @@ def epsilon_greedy(
     Raises:
         ValueError: if an `epsilon` is outside [0, 1] or a row has no action left.
 
-    Example:
+    Examples:
         >>> print(epsilon_greedy([0.0, 0.5, 1.0], 0.1))
         0.95
     """
@@ -215,7 +215,7 @@ def boltzmann(
     Raises:
         ValueError: if a `beta` is NaN or a row has no action left.
 
-    Example:
+    Examples:
         >>> print(boltzmann([0.0, 1.0], 2.0).round(6))
         0.880797
     """
@@ -244,7 +244,7 @@ def mellowmax(
     Raises:
         ValueError: if an `omega` is NaN or a row has no action left.
 
-    Example:
+    Examples:
         >>> print(mellowmax([1.0, 2.0, 3.0], 5.0).round(6))
         2.78163
         >>> print(mellowmax([1.0, 2.0, 3.0], [-1e8, 1e-8, 1e8]).round(6))
@@ -257,7 +257,7 @@ def mellowmax(
 def maximum_gradient(q: Any, *, axis: int = -1, where: Any = None) -> Any:
     """The gradient of `maximum` with respect to `q`: the greedy policy, ties shared equally.
 
-    Example:
+    Examples:
         >>> print(maximum_gradient([0.0, 1.0, 1.0]))
         [0.  0.5 0.5]
     """
@@ -267,7 +267,7 @@ def maximum_gradient(q: Any, *, axis: int = -1, where: Any = None) -> Any:
 def mean_gradient(q: Any, *, axis: int = -1, where: Any = None) -> Any:
     """The gradient of `mean` with respect to `q`: the uniform policy.
 
-    Example:
+    Examples:
         >>> print(mean_gradient([0.0, 1.0]))
         [0.5 0.5]
     """
@@ -277,7 +277,7 @@ def mean_gradient(q: Any, *, axis: int = -1, where: Any = None) -> Any:
 def epsilon_greedy_gradient(q: Any, epsilon: Any, *, axis: int = -1, where: Any = None) -> Any:
     """The gradient of `epsilon_greedy` with respect to `q`: its policy, ties shared equally.
 
-    Example:
+    Examples:
         >>> print(epsilon_greedy_gradient([0.0, 1.0], 0.5))
         [0.25 0.75]
     """
@@ -290,7 +290,7 @@ def epsilon_greedy_parameter_gradient(
 ) -> Any:
     """The derivative of `epsilon_greedy` with respect to `epsilon`: `mean(q) - max(q)`.
 
-    Example:
+    Examples:
         >>> print(epsilon_greedy_parameter_gradient([0.0, 1.0], 0.5))
         -0.5
     """
@@ -305,7 +305,7 @@ def boltzmann_gradient(q: Any, beta: Any, *, axis: int = -1, where: Any = None) 
 
     It sums to 1 but can be negative, which is why the operator is not a non-expansion.
 
-    Example:
+    Examples:
         >>> print(boltzmann_gradient([0.0, 1.0], 5.0).round(4))
         [-0.0265  1.0265]
     """
@@ -318,7 +318,7 @@ def boltzmann_parameter_gradient(
 ) -> Any:
     """The derivative of `boltzmann` with respect to `beta`: the variance of `q` under its policy.
 
-    Example:
+    Examples:
         >>> print(boltzmann_parameter_gradient([0.0, 1.0], 0.0))
         0.25
     """
@@ -333,7 +333,7 @@ def mellowmax_gradient(q: Any, omega: Any, *, axis: int = -1, where: Any = None)
 
     They are not the policy whose expectation mellowmax is: that is `mellowmax_policy`.
 
-    Example:
+    Examples:
         >>> print(mellowmax_gradient([0.0, 1.0], 5.0).round(4))
         [0.0067 0.9933]
     """
@@ -348,7 +348,7 @@ def mellowmax_parameter_gradient(
 
     It is never negative, and at 0 it is half the variance of `q` (section 5.3).
 
-    Example:
+    Examples:
         >>> print(mellowmax_parameter_gradient([0.0, 1.0], 0.0))
         0.125
     """

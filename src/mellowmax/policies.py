@@ -73,7 +73,7 @@ def greedy_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
     Returns:
         Probabilities in the shape, kind, dtype and device of `q`.
 
-    Example:
+    Examples:
         >>> print(greedy_policy([0.0, 1.0, 1.0]))
         [0.  0.5 0.5]
     """
@@ -83,7 +83,7 @@ def greedy_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
 def greedy_log_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
     """The logarithm of `greedy_policy`: minus infinity for all but the best action.
 
-    Example:
+    Examples:
         >>> print(greedy_log_policy([0.0, 1.0, 1.0]).round(4))
         [   -inf -0.6931 -0.6931]
     """
@@ -101,7 +101,7 @@ def uniform_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
     Returns:
         Probabilities in the shape, kind, dtype and device of `q`.
 
-    Example:
+    Examples:
         >>> print(uniform_policy([0.0, 1.0, 2.0], where=[True, False, True]))
         [0.5 0.  0.5]
     """
@@ -111,7 +111,7 @@ def uniform_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
 def uniform_log_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
     """The logarithm of `uniform_policy`.
 
-    Example:
+    Examples:
         >>> print(uniform_log_policy([0.0, 1.0]).round(4))
         [-0.6931 -0.6931]
     """
@@ -133,7 +133,7 @@ def epsilon_greedy_policy(q: Any, epsilon: Any, *, axis: int = -1, where: Any = 
     Raises:
         ValueError: if an `epsilon` is outside [0, 1] or a row has no action left.
 
-    Example:
+    Examples:
         >>> print(epsilon_greedy_policy([0.0, 1.0], 0.1))
         [0.05 0.95]
     """
@@ -144,7 +144,7 @@ def epsilon_greedy_policy(q: Any, epsilon: Any, *, axis: int = -1, where: Any = 
 def epsilon_greedy_log_policy(q: Any, epsilon: Any, *, axis: int = -1, where: Any = None) -> Any:
     """The logarithm of `epsilon_greedy_policy`.
 
-    Example:
+    Examples:
         >>> print(epsilon_greedy_log_policy([0.0, 1.0], 0.1).round(4))
         [-2.9957 -0.0513]
     """
@@ -167,7 +167,7 @@ def boltzmann_policy(q: Any, beta: Any, *, axis: int = -1, where: Any = None) ->
     Raises:
         ValueError: if a `beta` is NaN or a row has no action left.
 
-    Example:
+    Examples:
         >>> print(boltzmann_policy([0.0, 1.0], 2.0).round(4))
         [0.1192 0.8808]
     """
@@ -178,7 +178,7 @@ def boltzmann_policy(q: Any, beta: Any, *, axis: int = -1, where: Any = None) ->
 def boltzmann_log_policy(q: Any, beta: Any, *, axis: int = -1, where: Any = None) -> Any:
     """The logarithm of `boltzmann_policy`, finite where the probability itself underflows.
 
-    Example:
+    Examples:
         >>> print(boltzmann_log_policy([0.0, 1.0], 2000.0))
         [-2000.     0.]
     """
@@ -208,7 +208,7 @@ def mellowmax_temperature(
     Raises:
         ValueError: if an `omega` is NaN or a row has no action left.
 
-    Example:
+    Examples:
         >>> print(mellowmax_temperature([0.0, 0.05, 0.1], 100.0).round(4))
         32.8203
     """
@@ -223,7 +223,7 @@ def mellowmax_temperature_gradient(q: Any, omega: Any, *, axis: int = -1, where:
     policy `pi`: the derivative of the root by the implicit function theorem. It sums to 0. Where
     all values are equal the root has no derivative, and this is 0.
 
-    Example:
+    Examples:
         >>> print(mellowmax_temperature_gradient([0.0, 1.0], 5.0).round(4))
         [ 0.7354 -0.7354]
     """
@@ -239,7 +239,7 @@ def mellowmax_temperature_parameter_gradient(
     It is the derivative of mellowmax over the variance of `q` under the policy, and 1/2 where all
     values are equal.
 
-    Example:
+    Examples:
         >>> print(mellowmax_temperature_parameter_gradient([0.0, 1.0], 0.0))
         0.5
     """
@@ -275,7 +275,7 @@ def mellowmax_policy(q: Any, omega: Any, *, axis: int = -1, where: Any = None) -
     Raises:
         ValueError: if an `omega` is NaN or a row has no action left.
 
-    Example:
+    Examples:
         >>> print(mellowmax_policy([0.0, 0.05, 0.1], 100.0).round(4))
         [0.0305 0.1574 0.8121]
     """
@@ -286,7 +286,7 @@ def mellowmax_policy(q: Any, omega: Any, *, axis: int = -1, where: Any = None) -
 def mellowmax_log_policy(q: Any, omega: Any, *, axis: int = -1, where: Any = None) -> Any:
     """The logarithm of `mellowmax_policy`, finite where the probability itself underflows.
 
-    Example:
+    Examples:
         >>> print(mellowmax_log_policy([0.0, 1.0], 5.0).round(4))
         [-1.9857 -0.1477]
     """
@@ -306,7 +306,7 @@ def sample(key: Any, policy: Any, *, axis: int = -1) -> Any:
     Returns:
         The index of an action for each row. An action of probability 0 is never drawn.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> print(sample(np.random.default_rng(0), np.array([[0.0, 1.0], [1.0, 0.0]])))
         [1 0]

@@ -75,7 +75,7 @@ def probe(
     Raises:
         ValueError: if `actions`, `scale` or `rounds` is out of range.
 
-    Example:
+    Examples:
         >>> from mellowmax import Boltzmann
         >>> finding = probe(Boltzmann(16.55)).non_expansion
         >>> x, y = finding.witness

@@ -56,7 +56,7 @@ class Softmax(ABC):
 class Max(Softmax):
     """The maximum and the greedy policy (section 1).
 
-    Example:
+    Examples:
         >>> softmax = Max()
         >>> print(softmax, softmax.value([0.0, 1.0]), softmax.policy([0.0, 1.0]))
         Max() 1.0 [0. 1.]
@@ -84,7 +84,7 @@ class Max(Softmax):
 class Mean(Softmax):
     """The mean and the uniform policy (section 1).
 
-    Example:
+    Examples:
         >>> softmax = Mean()
         >>> print(softmax, softmax.value([0.0, 1.0]), softmax.policy([0.0, 1.0]))
         Mean() 0.5 [0.5 0.5]
@@ -112,7 +112,7 @@ class Mean(Softmax):
 class EpsilonGreedy(Softmax):
     """The mean and the maximum mixed, and the epsilon-greedy policy (section 1).
 
-    Example:
+    Examples:
         >>> softmax = EpsilonGreedy(0.1)
         >>> print(softmax, softmax.value([0.0, 1.0]), softmax.policy([0.0, 1.0]))
         EpsilonGreedy(epsilon=0.1) 0.95 [0.05 0.95]
@@ -146,7 +146,7 @@ class EpsilonGreedy(Softmax):
 class Boltzmann(Softmax):
     """The Boltzmann softmax and its policy (sections 1 and 2).
 
-    Example:
+    Examples:
         >>> softmax = Boltzmann(2.0)
         >>> print(softmax, softmax.value([0.0, 1.0]).round(4), softmax.policy([0.0, 1.0]).round(4))
         Boltzmann(beta=2.0) 0.8808 [0.1192 0.8808]
@@ -180,7 +180,7 @@ class Boltzmann(Softmax):
 class Mellowmax(Softmax):
     """Mellowmax and its maximum-entropy policy (sections 5 and 6).
 
-    Example:
+    Examples:
         >>> softmax = Mellowmax(2.0)
         >>> print(softmax, softmax.value([0.0, 1.0]).round(4), softmax.policy([0.0, 1.0]).round(4))
         Mellowmax(omega=2.0) 0.7169 [0.2831 0.7169]

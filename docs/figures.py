@@ -1,0 +1,64 @@
+"""The figure of the README: `make figures` draws it into docs/images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mellowmax import Boltzmann, Max, Mean, Mellowmax, mellowmax_temperature
+
+IMAGES = Path(__file__).parent / "images"
+STYLE = {  # Okabe and Ito's colours, told apart by dashes too
+    "max": {"color": "#000000", "linestyle": ":"},
+    "mean": {"color": "#999999", "linestyle": "-."},
+    "boltzmann": {"color": "#D55E00", "linestyle": "--"},
+    "mellowmax": {"color": "#0072B2", "linestyle": "-"},
+}
+
+
+def operators(axes: plt.Axes) -> None:
+    """One action stays at 1, the other rises: Boltzmann's value falls before it rises."""
+    x = np.linspace(-2, 1.5, 500)
+    q = np.stack([np.ones_like(x), x], axis=-1)
+    pairs = {"max": Max(), "mean": Mean(), "boltzmann": Boltzmann(3.0), "mellowmax": Mellowmax(3.0)}
+    for name, pair in pairs.items():
+        axes.plot(x, pair.value(q), **STYLE[name], label=str(pair))
+    axes.set(xlabel="value of the other action", ylabel="value of the operator", ylim=(-0.6, 1.6))
+    axes.set_title("Two actions, one of them worth 1")
+    axes.legend(frameon=False, loc="lower right")
+
+
+def temperatures(axes: plt.Axes) -> None:
+    """The inverse temperature of the policy for values that are nearly tied, or not."""
+    omega = np.linspace(0.01, 60, 400)
+    axes.plot(omega, omega, color="#999999", linestyle=":", label="$\\omega$ itself")
+    for gap, style in ((0.05, "-"), (0.3, "--"), (1.0, "-.")):
+        b = mellowmax_temperature(np.array([0.0, gap / 2, gap]), omega)
+        axes.plot(omega, b, color="#0072B2", linestyle=style, label=f"values {gap:g} apart")
+    axes.axhline(10, color="#D55E00", linewidth=1)
+    axes.text(59, 8.2, "a fixed bracket ends at 10", color="#D55E00", ha="right")
+    axes.set(xlabel="$\\omega$", ylabel="inverse temperature $b$", ylim=(0, 35))
+    axes.set_title("Mellowmax's policy finds its own temperature")
+    axes.legend(frameon=False, loc="upper left")
+
+
+def main() -> None:
+    """Draw it as SVG and PNG."""
+    plt.rcParams.update({"font.size": 11, "svg.hashsalt": "mellowmax", "svg.fonttype": "path"})
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    operators(left)
+    temperatures(right)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    IMAGES.mkdir(exist_ok=True)
+    figure.savefig(IMAGES / "operators.svg", metadata={"Date": None})
+    figure.savefig(IMAGES / "operators.png", dpi=150)
+
+
+if __name__ == "__main__":
+    main()
