@@ -157,3 +157,13 @@ def test_a_softmax_of_your_own_needs_four_methods():
     assert np.all(Minimum().sample(0, Q) == np.argmin(Q, axis=-1))
     with pytest.raises(TypeError, match="abstract"):
         mm.Softmax()
+
+
+def test_vmap_over_many_parameters_of_one_row_is_more_rows():
+    """More of them than fit into a chunk."""
+    omegas = jax.numpy.linspace(-5.0, 5.0, 5001)
+    row = jax.numpy.asarray(Q[0])
+    policies = jax.vmap(lambda omega: mm.mellowmax_policy(row, omega))(omegas)
+    np.testing.assert_allclose(
+        policies, mm.mellowmax_policy(Q[0], np.asarray(omegas)), rtol=1e-11, atol=1e-14
+    )

@@ -119,7 +119,7 @@ class Rowwise:
             rows = arrays[0].shape[1 if batched[0] else 0]
             flat = []
             for x, is_batched in zip(arrays, batched, strict=True):
-                if x is None or (_is_one(x) and not is_batched):
+                if x is None or (x.shape == (1, 1) and not is_batched):
                     flat.append(x)
                 else:
                     x = jnp.broadcast_to(x, (batch, rows, x.shape[-1]))
