@@ -146,7 +146,7 @@ def growth():
     print("\nMaximum-entropy policies of 4 actions: nanoseconds a row, and the peak memory beyond")
     print("input and output in MiB")
     print(f"  {'rows':>10}{'NumPy':>9}{'JAX':>9}{'NumPy memory':>15}{'JAX memory':>13}")
-    for rows in (10**3, 10**4, 10**5, 10**6, 10**7):
+    for rows in (1, 10**3, 10**4, 10**5, 10**6, 10**7):
         q = values(rows, 4, np.float64)
         x = jnp.asarray(values(rows, 4, np.float32))
         compiled = jax.jit(mm.mellowmax_policy, static_argnums=1).lower(x, OMEGA).compile()
@@ -161,7 +161,7 @@ def growth():
         tracemalloc.stop()
         temporary = compiled.memory_analysis().temp_size_in_bytes
         print(
-            f"  {rows:>10,}{numpy / rows * 1e9:>9.0f}{jax_ / rows * 1e9:>9.0f}"
+            f"  {rows:>10,}{numpy / rows * 1e9:>9,.0f}{jax_ / rows * 1e9:>9,.0f}"
             f"{beyond / 2**20:>15.2f}{temporary / 2**20:>13.2f}"
         )
 

@@ -100,7 +100,7 @@ def _root(xp: Any, g: Gaps, row: Spread, log_target: Any) -> Any:
         done = ~(xp.abs(excess) > rounding) | small
         low = xp.where(excess > 0, t, low)
         high = xp.where(excess < 0, t, high)
-        step = t + excess / (slope * xp.clip(1 - curl, 0.5, 2.0))
+        step = t + excess / (slope * xp.minimum(xp.maximum(1 - curl, 0.5), 2.0))
         outside = (step < low * (1 - 8 * info.eps)) | (step > high * (1 + 8 * info.eps))
         step = xp.where(outside, xp.sqrt(low) * xp.sqrt(high), step)
         step = xp.minimum(xp.maximum(step, low), high)
