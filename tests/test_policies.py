@@ -103,14 +103,17 @@ def test_an_action_without_probability_is_never_drawn(library):
     assert np.all(where[np.arange(5000), actions])
 
 
-def test_the_last_action_is_drawn_when_rounding_reaches_the_total(monkeypatch):
-    """The largest uniform number times a total above 1 may round to the total."""
+@pytest.mark.parametrize(("number", "action"), [(0.0, 1), (1.0, 2)])
+def test_the_ends_of_the_uniform_numbers_draw_actions_with_probability(number, action, monkeypatch):
+    """0 may come up, and the largest below 1 times a total above 1 may round to the total."""
     from mellowmax import policies
 
     monkeypatch.setattr(
-        policies, "uniform", lambda xp, key, shape, like: xp.ones(shape, dtype=like.dtype)
+        policies,
+        "uniform",
+        lambda xp, key, shape, like: xp.full(shape, number, dtype=like.dtype),
     )
-    assert mm.sample(0, np.float32([0.25, 0.75, 0.0])) == 1
+    assert mm.sample(0, np.float32([0.0, 0.25, 0.75, 0.0])) == action
 
 
 def test_sampling_along_another_axis_and_from_a_seed():
