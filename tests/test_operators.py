@@ -213,6 +213,26 @@ def test_other_precisions_come_back_as_they_went_in(name, dtype, library):
     )
 
 
+@pytest.mark.parametrize("axis", [0, -2])
+def test_a_parameter_may_add_axes_in_front(axis, library):
+    q, omega = library.array(Q[0]), library.array(np.array([[0.5], [3.0]]))
+    kept = library.to_numpy(mm.mellowmax(q, omega, axis=axis, keepdims=True))
+    policy = library.to_numpy(mm.mellowmax_policy(q, omega, axis=axis))
+    assert (kept.shape, policy.shape) == ((2, 1, 5), (2, 4, 5))
+    for i, parameter in enumerate((0.5, 3.0)):
+        np.testing.assert_allclose(kept[i, 0], mm.mellowmax(Q[0], parameter, axis=0), rtol=1e-13)
+        expected = mm.mellowmax_policy(Q[0], parameter, axis=0)
+        np.testing.assert_allclose(policy[i], expected, rtol=1e-11)
+
+
+def test_values_and_masks_broadcast_against_each_other(library):
+    for q, where in ((Q[0, 0], MASK[0]), (Q[0], MASK[0, 0])):
+        result = mm.mellowmax_policy(library.array(q), 3.0, where=library.array(where, "bool"))
+        full_q, full = (np.broadcast_to(x, (4, 5)) for x in (q, where))
+        expected = rows_one_by_one("mellowmax_policy", full_q, full)
+        np.testing.assert_allclose(library.to_numpy(result), expected, rtol=1e-11, atol=1e-13)
+
+
 @every
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision_does_not_overflow(name, dtype):
@@ -359,6 +379,7 @@ def test_a_bad_argument_names_itself_the_rule_and_the_value():
         (lambda: mm.maximum(np.zeros((2, 0))), ValueError, "`q` must have at least one action"),
         (lambda: mm.maximum([1.0], axis=1), ValueError, "`axis` must be one of the 1 axes of `q`"),
         (lambda: mm.maximum(1.0), ValueError, "`axis` must be one of the 0 axes of `q`"),
+        (lambda: mm.mean([1.0, 2.0], where=[1, 0]), TypeError, "`where` must be boolean"),
         (
             lambda: mm.mean(np.zeros((2, 3)), where=[[True] * 3, [False] * 3]),
             ValueError,

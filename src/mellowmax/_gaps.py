@@ -44,7 +44,7 @@ class Gaps(NamedTuple):
 
 
 def gaps(xp: Any, q: Any, parameter: Any, mask: Any) -> Gaps:
-    """The gaps of each row to its best action, for a parameter that wants them turned around."""
+    """The gaps of each row to its best action, or for a negative parameter to its worst."""
     sign = xp.where(parameter < 0, -xp.ones_like(parameter), xp.ones_like(parameter))
     half = q * (0.5 * sign)
     if mask is not None:
@@ -53,10 +53,10 @@ def gaps(xp: Any, q: Any, parameter: Any, mask: Any) -> Gaps:
     gap = top - half
     lost = None
     if not truth(xp.all(xp.isfinite(gap))):
-        gap = xp.where(half == top, xp.zeros_like(gap), gap)
+        gap = xp.where(half == top, 0.0, gap)
         lost = gap == xp.inf  # XLA makes slow code of `isinf`
         lost = lost if mask is None else lost | ~mask
-        gap = xp.where(lost, xp.zeros_like(gap), gap)
+        gap = xp.where(lost, 0.0, gap)
     strength = parameter * sign
     infinite = strength == xp.inf
     if truth(xp.any(infinite)) is False:

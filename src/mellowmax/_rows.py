@@ -66,7 +66,7 @@ def check_parameter(name: str, value: Any, low: float = -math.inf, high: float =
         value = np.asarray(value)
     if not (is_array_api_obj(value) or isinstance(value, int | float | np.generic)):
         raise TypeError(f"`{name}` must be {rule}, got {value!r}")
-    fits = (value >= low) & (value <= high)
+    fits = value == value if rule == "a number" else (value >= low) & (value <= high)
     if is_array_api_obj(fits):
         fits = array_namespace(fits).all(fits)
     if truth(fits) is False:
@@ -87,14 +87,17 @@ class _Rows:
         self.dtype = q.dtype
         if xp.finfo(q.dtype).bits < 32:  # half precision is computed in single
             q = xp.astype(q, xp.float32)
-        if not (isinstance(axis, int) and -q.ndim <= axis < q.ndim):
+        if where is not None:
+            if not xp.isdtype(where.dtype, "bool"):
+                raise TypeError(f"`where` must be boolean, got an array of {where.dtype}")
+            shape = np.broadcast_shapes(tuple(q.shape), tuple(where.shape))
+            q, where = xp.broadcast_to(q, shape), xp.broadcast_to(where, shape)
+        if not (isinstance(axis, int | np.integer) and -q.ndim <= axis < q.ndim):
             raise ValueError(f"`axis` must be one of the {q.ndim} axes of `q`, got {axis!r}")
-        self.axis = axis
+        self.axis = int(axis) % q.ndim - q.ndim  # from the end: a parameter may add axes in front
         self.actions = q.shape[axis]
         if self.actions == 0:
             raise ValueError(f"`q` must have at least one action, got the shape {tuple(q.shape)}")
-        if where is not None:
-            where = xp.broadcast_to(where, q.shape)
         rest = list(q.shape)
         del rest[axis]
         parameter = _like(xp, parameter, q)
