@@ -2,12 +2,14 @@
 PYTHON ?= python3
 EXTRAS ?= test,docs
 BIN := .venv/bin
+comma := ,
+INSTALLED := .venv/installed-$(subst $(comma),-,$(EXTRAS))
 
 .PHONY: install test reproduce check lint types docs figures bench clean
 
-install: .venv/installed
+install: $(INSTALLED)
 
-.venv/installed: pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[$(EXTRAS)]"
 	touch $@

@@ -183,6 +183,20 @@ def test_a_batch_of_awkward_rows_in_every_library(n, dtype, library):
         assert expectation_error(policy, row, parameter) <= 64 * eps, case
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_expectations_in_half_precision(dtype):
+    for library in LIBRARIES.values():
+        if (library.name, dtype) in {("numpy", "bfloat16"), ("strict", dtype)}:
+            continue
+        q = library.array(np.random.default_rng(0).normal(size=(40, 4)) * 3, dtype)
+        eps = float(library.module.finfo(q.dtype).eps)
+        rounded = np.asarray(library.to_numpy(q), dtype=np.float64)
+        for omega in (-50.0, 1e-3, 0.5, 8.0, 1e4):
+            policies = np.asarray(library.to_numpy(mm.mellowmax_policy(q, omega)), np.float64)
+            for row, policy in zip(rounded, policies, strict=True):
+                assert expectation_error(policy, row, omega) <= 64 * eps
+
+
 def test_few_steps_are_enough(monkeypatch):
     """No awkward row needs more than a fraction of the steps that are allowed."""
     from mellowmax import _temperature
