@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import mellowmax as mm
 import reference
+from conftest import LIBRARIES
 
 sizes = st.floats(-12, 6).map(lambda x: 10.0**x)
 signs = st.sampled_from([-1.0, 1.0])
