@@ -6,7 +6,7 @@ differentiability, and a policy that starves no action. `mellowmax` (section 5) 
 
 Each function takes an array of NumPy, PyTorch, JAX, CuPy or any other Array API library and gives
 back the same kind, on the same device and in the same dtype. Automatic differentiation uses the
-closed forms below, to any order; nothing is differentiated through a `log` or an `exp`.
+closed forms below, and differentiates them again for the higher orders.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _mellowmax(xp: Any, q: Any, omega: Any, mask: Any) -> Any:
 
 
 def _boltzmann_by_q(xp: Any, q: Any, beta: Any, mask: Any, _: Any = None) -> Any:
-    """Pi (1 + beta (q - boltz)), which is negative far below."""
+    """The policy times `1 + beta (q - boltz)`, which is negative far below."""
     g = gaps(xp, q, beta, mask)
     policy = _distributions.boltzmann_weights(xp, g)
     return policy * (1 - g.strength * _deviation(xp, g, policy))
