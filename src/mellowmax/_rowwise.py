@@ -13,12 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from array_api_compat import (
-    array_namespace,
-    is_jax_namespace,
-    is_numpy_namespace,
-    is_torch_namespace,
-)
+from array_api_compat import is_jax_namespace, is_numpy_namespace, is_torch_namespace
 
 __all__ = ["Rowwise"]
 
@@ -67,13 +62,12 @@ class Rowwise:
 
     def _numpy(self, *arrays: Any) -> Any:
         """Chunk by chunk."""
-        xp = array_namespace(arrays[0])
         rows, actions = arrays[0].shape
         width = max(1, NUMPY_CHUNK // actions)
         result = None
         for start in range(0, max(rows, 1), width):
             chunk = slice(start, start + width)
-            part = self.kernel(xp, *(_contiguous(_part(x, chunk)) for x in arrays)).T
+            part = self.kernel(np, *(_contiguous(_part(x, chunk)) for x in arrays)).T
             if result is None:
                 result = np.empty((rows, part.shape[1]), dtype=part.dtype)
             result[chunk] = part
