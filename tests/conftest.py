@@ -82,3 +82,9 @@ def library(request):
     if request.param == "torch":
         needs_torch()
     return LIBRARIES[request.param]
+
+
+@pytest.fixture
+def rng():
+    """Random numbers that are the same whatever ran before."""
+    return np.random.default_rng(0)

@@ -9,15 +9,14 @@ import pytest
 import mellowmax as mm
 from conftest import needs_torch
 
-RNG = np.random.default_rng(0)
 PAIRS = [mm.Max(), mm.Mean(), mm.EpsilonGreedy(0.2), mm.Boltzmann(4.0), mm.Mellowmax(4.0)]
 pairs = pytest.mark.parametrize("softmax", PAIRS, ids=str)
 
 
 @pairs
-def test_the_policy_attains_the_value(softmax, library):
-    q = RNG.normal(size=(200, 6)) * 10 ** RNG.uniform(-3, 3, size=(200, 1))
-    where = RNG.random(size=q.shape) < 0.7
+def test_the_policy_attains_the_value(softmax, library, rng):
+    q = rng.normal(size=(200, 6)) * 10 ** rng.uniform(-3, 3, size=(200, 1))
+    where = rng.random(size=q.shape) < 0.7
     where[:, 2] = True
     for mask in (None, where):
         given = None if mask is None else library.array(mask, "bool")
@@ -29,14 +28,14 @@ def test_the_policy_attains_the_value(softmax, library):
         assert np.all(error <= 64 * 2.3e-16 * np.ptp(q, axis=-1))
 
 
-def test_the_maximum_entropy_policy_has_the_largest_entropy():
+def test_the_maximum_entropy_policy_has_the_largest_entropy(rng):
     """Against random distributions that have the same expected value."""
     q = np.array([0.0, 0.4, 1.0, 0.7])
     policy = mm.mellowmax_policy(q, 6.0)
     entropy = -np.sum(policy * np.log(policy))
     null = np.linalg.svd(np.stack([np.ones(4), q]))[2][2:]  # keeps the sum and the expectation
     for _ in range(200):
-        other = policy + 0.02 * RNG.normal(size=2) @ null
+        other = policy + 0.02 * rng.normal(size=2) @ null
         assert np.all(other > 0)
         assert other @ q == pytest.approx(mm.mellowmax(q, 6.0), rel=1e-12)
         assert -np.sum(other * np.log(other)) < entropy
@@ -93,10 +92,10 @@ def test_samples_have_the_frequencies_of_the_policy(softmax, library):
     assert statistic < chi2.isf(1e-5, max(1, np.sum(seen) - 1))
 
 
-def test_an_action_without_probability_is_never_drawn(library):
-    where = RNG.random(size=(5000, 7)) < 0.3
-    where[np.arange(5000), RNG.integers(0, 7, 5000)] = True
-    q = library.array(RNG.normal(size=(5000, 7)), "float32")
+def test_an_action_without_probability_is_never_drawn(library, rng):
+    where = rng.random(size=(5000, 7)) < 0.3
+    where[np.arange(5000), rng.integers(0, 7, 5000)] = True
+    q = library.array(rng.normal(size=(5000, 7)), "float32")
     mask = library.array(where, "bool")
     actions = mm.Mellowmax(3.0).sample(keys(library, 2), q, where=mask)
     actions = library.to_numpy(actions).astype(int)
@@ -125,9 +124,9 @@ def test_sampling_along_another_axis_and_from_a_seed():
     assert len(np.unique(mm.Mean().sample(3, q))) == 4
 
 
-def test_sampling_inside_jax_transformations():
+def test_sampling_inside_jax_transformations(rng):
     softmax = mm.Mellowmax(2.0)
-    q = jax.numpy.asarray(RNG.normal(size=(50, 3)))
+    q = jax.numpy.asarray(rng.normal(size=(50, 3)))
     keys = jax.random.split(jax.random.key(0), 50)
     together = jax.jit(jax.vmap(softmax.sample))(keys, q)
     alone = [int(softmax.sample(key, row)) for key, row in zip(keys, q, strict=True)]
