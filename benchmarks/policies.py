@@ -1,7 +1,7 @@
 """Operators and policies against their peers, as ratios in one run on one core.
 
-`make bench` runs it. A ratio is ours over the peer's in policies per second (or the peer's time
-over ours), so larger is better; absolute numbers belong to the machine they were measured on.
+`make bench` runs it. Policies are compared by how many there are in a second, ours over the peer's;
+operators by their time, ours over the peer's. Absolute numbers belong to the machine.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def policies():
 
 
 def operators():
-    """Operators against the naive forms: the time of the naive form over ours."""
+    """Operators against the naive forms: our time over theirs."""
     print(f"\nOperators, {ROWS:,} rows: our time over the peer's (goal: at most 1.5)")
     for actions in (4, 18):
         q = values(ROWS, actions, np.float64)

@@ -75,19 +75,3 @@ def relative_error_below(q, omega, b, tolerance):
     low, high = b * (1 - tolerance), b * (1 + tolerance)
     signs = [mpmath.sign(excess(q, omega, x)) for x in (low, high)]
     return signs[0] != signs[1] or 0 in signs
-
-
-def is_determined(q, omega, b, tolerance, eps):
-    """Whether rounding of the gaps leaves b this well determined.
-
-    A relative change of b by `tolerance` must change the average gap by more than its rounding; for
-    rows so narrow that the mean gap hides that change, b is omega / 2 to first order all the same.
-    """
-    values = exact(q)
-    width = abs(mpmath.mpf(float(omega))) * spread(q)
-    if width < mpmath.mpf(eps) ** 0.25:
-        return True
-    top = max(values) if omega > 0 else min(values)
-    gap = abs(top - mellowmax(q, omega))
-    change = abs(excess(q, omega, float(b) * (1 + tolerance)))
-    return change > 16 * len(values) * eps * gap

@@ -115,7 +115,7 @@ def test_all_is_what_a_module_defines_in_public(module):
             for node in ast.parse((PACKAGE / f"{module}.py").read_text()).body
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
         }
-        assert defined == {name for name in loaded.__all__ if name in defined}
+        assert defined <= set(loaded.__all__)
 
 
 def test_the_promised_names():

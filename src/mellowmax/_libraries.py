@@ -61,7 +61,7 @@ def iterate(xp: Any, step: Callable[[Any], tuple[Any, Any]], state: Any, limit: 
 
 
 def uniform(xp: Any, key: Any, shape: tuple[int, ...], like: Any) -> Any:
-    """Uniform numbers in [0, 1): `key` is the library's own source of randomness."""
+    """Uniform numbers from 0 to 1 (by rounding, 1 itself) from the library's own random `key`."""
     if is_jax_namespace(xp):
         import jax
 

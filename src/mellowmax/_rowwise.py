@@ -20,7 +20,7 @@ __all__ = ["Rowwise"]
 NUMPY_CHUNK = 1 << 16
 """Elements of a chunk: few enough to stay in cache, enough to hide the cost of the calls."""
 XLA_CPU_CHUNK = 3584
-"""The same for XLA on a CPU, where operations on 4096 elements and more are slower by half."""
+"""The same for XLA on a CPU, where larger operations run slower (measured with 4096 and more)."""
 XLA_CHUNK = 1 << 26
 """The same for XLA on an accelerator: enough to fill it, and a bound on its memory."""
 

@@ -7,11 +7,11 @@ Section 6 of the paper asks for the `b` at which the Boltzmann policy earns what
     D(t) = sum(u exp(-t u)) / sum(exp(-t u)) = d,        b = sign(omega) * t / range.
 
 `log D` falls with a slope between -1 and -(the smallest gap `s`), which brackets the root in closed
-form, and is so nearly straight that Halley's method on it needs three or four steps. Its correction
-is kept between 1/2 and 2: far from the root it would mislead. Factoring `exp(-t s)` out of every
-sum keeps all of it in range however near the policy is to the greedy one. Rows that are too narrow
-for `D(t) - d` to keep its digits take the first terms of the root's series,
-`t / W = 1/2 - W k3 / (24 k2) + W^2 (k4 / k2 - (k3 / k2)^2) / 48`, with the cumulants of the gaps.
+form, and is so nearly straight that Halley's method on it needs few steps. Its correction is kept
+between 1/2 and 2: far from the root it would mislead. Factoring `exp(-t s)` out of every sum keeps
+all of it in range however near the policy is to the greedy one. Rows that are too narrow for `D(t)
+- d` to keep its digits take the first terms of the root's series, `t / W = 1/2 - W k3 / (24 k2) +
+W^2 (k4 / k2 - (k3 / k2)^2) / 48`, with the cumulants of the gaps.
 
 The derivative is that of the implicit function, in closed form.
 """
