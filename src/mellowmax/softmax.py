@@ -11,8 +11,9 @@ compiled function serves a sweep over it.
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +30,22 @@ class Softmax(ABC):
     Every method takes `q` with the actions along `axis`, in any array library, and a `where` of the
     actions that count.
     """
+
+    non_expansion: ClassVar[bool] = False
+    """Is the value proved to be a non-expansion, not to fall when an action gets better, and to move
+    with a shift of all actions? Then planning has one fixed point, with an error bound."""
+
+    def gap(self, n_actions: int) -> float:
+        """A bound on how far the value of `n_actions` actions can be below their maximum."""
+        return math.inf
+
+    def curvature(self, width: float) -> float:
+        """A bound on the second derivative of the value along a line.
+
+        It holds where the values of a row differ by at most `width`, for a direction whose entries
+        differ by at most 1. Infinity where there is none.
+        """
+        return math.inf
 
     @abstractmethod
     def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
@@ -62,6 +79,12 @@ class Max(Softmax):
         Max() 1.0 [0. 1.]
     """
 
+    non_expansion: ClassVar[bool] = True
+
+    def gap(self, n_actions: int) -> float:
+        """There is none."""
+        return 0.0
+
     def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
         """`maximum(q)`."""
         return operators.maximum(q, axis=axis, where=where)
@@ -90,6 +113,8 @@ class Mean(Softmax):
         Mean() 0.5 [0.5 0.5]
     """
 
+    non_expansion: ClassVar[bool] = True
+
     def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
         """`mean(q)`."""
         return operators.mean(q, axis=axis, where=where)
@@ -117,6 +142,8 @@ class EpsilonGreedy(Softmax):
         >>> print(softmax, softmax.value([0.0, 1.0]), softmax.policy([0.0, 1.0]))
         EpsilonGreedy(epsilon=0.1) 0.95 [0.05 0.95]
     """
+
+    non_expansion: ClassVar[bool] = True
 
     epsilon: Any
     """The probability of a uniformly random action, in [0, 1]."""
@@ -158,6 +185,19 @@ class Boltzmann(Softmax):
     def __post_init__(self) -> None:
         _check_field(self, "beta")
 
+    def gap(self, n_actions: int) -> float:
+        """`log(n_actions) / beta`: the value is log(sum e^(beta q)) less the entropy, over beta."""
+        return _log_over(n_actions, self.beta)
+
+    def curvature(self, width: float) -> float:
+        """`(2 |beta| + beta^2 width) / 4`, from the policy's second and third moments.
+
+        Along `q + t c` the second derivative is `2 beta Var(c) + beta^2 E[(q - Eq)(c - Ec)^2]`, and
+        a variable whose values differ by at most 1 has a variance of at most 1/4.
+        """
+        beta = float(np.max(np.abs(self.beta)))
+        return (2 * beta + beta * beta * width) / 4
+
     def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
         """`boltzmann(q, beta)`."""
         return operators.boltzmann(q, self.beta, axis=axis, where=where)
@@ -186,11 +226,17 @@ class Mellowmax(Softmax):
         Mellowmax(omega=2.0) 0.7169 [0.2831 0.7169]
     """
 
+    non_expansion: ClassVar[bool] = True
+
     omega: Any
     """How near to the maximum: any number."""
 
     def __post_init__(self) -> None:
         _check_field(self, "omega")
+
+    def gap(self, n_actions: int) -> float:
+        """`log(n_actions) / omega`: a mean is no less than its largest term over n (section 5)."""
+        return _log_over(n_actions, self.omega)
 
     def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
         """`mellowmax(q, omega)`."""
@@ -214,3 +260,8 @@ def _check_field(pair: Softmax, name: str, *bounds: float) -> None:
     check_parameter(name, value, *bounds)
     if isinstance(value, int | np.generic):  # a plain float prints well, and JAX can trace it
         object.__setattr__(pair, name, float(value))
+
+
+def _log_over(n_actions: int, parameter: Any) -> float:
+    least = float(np.min(parameter))
+    return math.log(n_actions) / least if least > 0 else math.inf
