@@ -1,0 +1,99 @@
+"""What a solve returns."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..softmax import Softmax
+
+__all__ = ["NotConvergedError", "Progress", "Solution"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """What a callback hears of a solve under way."""
+
+    method: str
+    iterations: int
+    change: float
+    """The size of the last step, which has to come down to the tolerance."""
+    tolerance: float
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Solution:
+    """Values under a softmax, and what is known about them."""
+
+    q: Floats = dataclasses.field(repr=False)
+    """`[S, A]`, the action values."""
+    value: Floats = dataclasses.field(repr=False)
+    """`[S]`, the softmax's value of each state."""
+    converged: bool
+    """Did the change come down to the tolerance?"""
+    status: str
+    """`converged`, `limit cycle of period p`, `out of iterations`, `limited by rounding` or
+    `stopped by the callback`."""
+    iterations: int
+    """Sweeps, or Newton's steps."""
+    residual: float
+    """A bound on `max |T q - q|`, from a sweep of its own after the last."""
+    error_bound: float | None
+    """A bound on the distance of `q` and `value` to the fixed point; None for Boltzmann."""
+    suboptimality_bound: float
+    """A bound on how far `q`, `value` and the exact value of `policy` are below the optimum."""
+    method: str
+    """The method used."""
+    reason: str
+    """Why this method."""
+    softmax: Softmax
+    seconds: float
+    """Wall-clock time of the whole solve, compiling included."""
+    history: Floats | None = dataclasses.field(default=None, repr=False)
+    """The change of each iteration, where it was asked for."""
+    allowed: npt.NDArray[np.bool_] | None = dataclasses.field(default=None, repr=False)
+
+    @functools.cached_property
+    def policy(self) -> Floats:
+        """`[S, A]`, the softmax's own policy at `q`; computed when first asked for."""
+        policy: Floats = self.softmax.policy(self.q, where=self.allowed)
+        return policy
+
+    def __str__(self) -> str:
+        error = "none is proved for this operator"
+        if self.error_bound is not None:
+            error = f"{self.error_bound:.3g} at most"
+        rows = {
+            "operator": self.softmax,
+            "method": f"{self.method}: {self.reason}",
+            "status": f"{self.status} after {self.iterations} iterations",
+            "residual": f"{self.residual:.3g}",
+            "error": error,
+            "below optimum": _at_most(self.suboptimality_bound),
+            "time": f"{self.seconds:.3g} s",
+        }
+        return "\n".join(f"{name:14s} {text}" for name, text in rows.items())
+
+
+class NotConvergedError(RuntimeError):
+    """A solve that did not converge; `solution` has what it came to."""
+
+    def __init__(self, solution: Solution, tolerance: float) -> None:
+        self.solution = solution
+        super().__init__(
+            f"{solution.method} under {solution.softmax} did not converge: {solution.status} after "
+            f"{solution.iterations} iterations, with a residual of {solution.residual:.3g} "
+            f"(tolerance {tolerance:g}); `throw=False` returns it as it is"
+        )
+
+
+def _at_most(bound: float) -> Any:
+    return f"{bound:.3g} at most" if math.isfinite(bound) else "unknown"

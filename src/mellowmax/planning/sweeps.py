@@ -1,0 +1,129 @@
+"""Sweep after sweep: the paper's Algorithm 2, its simultaneous form, and sweeps with a shift.
+
+- In place: `Q(s, a)` is replaced at once, state by state and action by action, and the next update
+  sees it (Algorithm 2).
+- Synchronous: all of `Q` is replaced together.
+- Shifted: where no episode ends, adding a constant to all values changes a sweep's result by that
+  constant times the discount. So after each sweep all values are shifted by what the middle of the
+  last change would still add up to, `discount / (1 - discount)` times it; what is left shrinks as
+  fast as the chain mixes (MacQueen 1966; Puterman 2005, section 6.6).
+
+Without a proof of convergence (Boltzmann) a sequence of sweeps can end in a cycle. It is found by
+Brent's method: the current values are compared with those of an earlier sweep, which is replaced at
+the sweeps 1, 2, 4, 8, ... A cycle is where they come back to within rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..softmax import Softmax
+from .backup import Model, action_values, largest, smallest, values
+from .iteration import Iteration, repeat
+
+__all__ = ["Earlier", "in_place", "shifted", "since", "synchronous"]
+
+RETURN = 64 * 2.0**-52
+"""How near to an earlier `q`, relative to its size, is a return to it."""
+
+
+class Earlier(NamedTuple):
+    """Values of an earlier sweep, with which later ones are compared."""
+
+    q: Any  # [S, A]
+    age: Any  # how many sweeps ago they were current
+    patience: Any  # how old they may get
+
+
+def since(q: jax.Array) -> Earlier:
+    """The memory of an iteration that begins with `q`."""
+    return Earlier(q, np.int32(0), np.int32(1))
+
+
+def synchronous(
+    model: Model, softmax: Softmax, state: Iteration, tolerance: Any, limit: Any
+) -> Iteration:
+    """All of `q` is replaced together."""
+
+    def step(state: Iteration) -> Iteration:
+        new = action_values(model, values(model, softmax, state.x))
+        change = largest(jnp.abs(new - state.x))
+        return _watched(state._replace(x=new, change=change), softmax, tolerance)
+
+    return repeat(step, state, tolerance, limit)
+
+
+def in_place(
+    model: Model, softmax: Softmax, state: Iteration, tolerance: Any, limit: Any
+) -> Iteration:
+    """`q` is replaced entry by entry, in the order of the paper's Algorithm 2."""
+    n_states, n_actions = state.x.shape
+
+    def update(i: Any, carry: Any) -> Any:
+        q, v, change = carry
+        s, a = i // n_actions, i % n_actions
+        new = _one_value(model, s, a, v)
+        change = jnp.maximum(change, jnp.abs(new - q[s, a]))
+        q = q.at[s, a].set(new)
+        row = None if model.allowed is None else model.allowed[s]
+        return q, v.at[s].set(_of_state(softmax, s).value(q[s], where=row)), change
+
+    def step(state: Iteration) -> Iteration:
+        start = (state.x, values(model, softmax, state.x), jnp.zeros((), state.x.dtype))
+        q, _, change = jax.lax.fori_loop(0, n_states * n_actions, update, start)
+        return _watched(state._replace(x=q, change=change), softmax, tolerance)
+
+    return repeat(step, state, tolerance, limit)
+
+
+def shifted(
+    model: Model, softmax: Softmax, state: Iteration, tolerance: Any, limit: Any
+) -> Iteration:
+    """State values, shifted after each sweep where no episode ends."""
+
+    def step(state: Iteration) -> Iteration:
+        new = values(model, softmax, action_values(model, state.x))
+        low, high = smallest(new - state.x), largest(new - state.x)
+        if not model.endless:  # then 0 is the value of the end, and all others are relative to it
+            return state._replace(x=new, change=jnp.maximum(high, -low))
+        rest = (low + high) / 2 * model.discount / (1 - model.discount)
+        return state._replace(x=new + rest, change=(high - low) / 2)
+
+    return repeat(step, state, tolerance, limit)
+
+
+def _watched(state: Iteration, softmax: Softmax, tolerance: Any) -> Iteration:
+    """The period of the cycle, where the sweep came back to earlier values."""
+    if softmax.non_expansion:
+        return state
+    earlier = state.memory
+    age = earlier.age + 1
+    distance = largest(jnp.abs(state.x - earlier.q))
+    returned = (distance <= RETURN * largest(jnp.abs(state.x))) & (state.change > tolerance)
+    replace = ~returned & (age >= earlier.patience)
+    memory = Earlier(
+        jnp.where(replace, state.x, earlier.q),
+        jnp.where(replace, 0, age),
+        jnp.where(replace, 2 * earlier.patience, earlier.patience),
+    )
+    return state._replace(memory=memory, period=jnp.where(returned, age, 0))
+
+
+def _one_value(model: Model, s: Any, a: Any, v: jax.Array) -> jax.Array:
+    """One action value: `r(s, a) + discount * sum_k p v`."""
+    if model.successors is None:
+        expected = model.probabilities[s, a] @ v
+    else:
+        known = jnp.append(v, jnp.zeros(1, v.dtype)) if model.ends else v
+        branches = known.at[model.successors[:, s, a]].get(mode="promise_in_bounds")
+        expected = jnp.sum(model.probabilities[:, s, a] * branches)
+    return model.rewards[s, a] + model.discount * expected
+
+
+def _of_state(softmax: Softmax, s: Any) -> Softmax:
+    """The softmax with the parameter of one state, where each has its own."""
+    return jax.tree.map(lambda x: x[s] if jnp.ndim(x) else x, softmax)
