@@ -32,8 +32,8 @@ class Softmax(ABC):
     """
 
     non_expansion: ClassVar[bool] = False
-    """Is the value proved to be a non-expansion, not to fall when an action gets better, and to move
-    with a shift of all actions? Then planning has one fixed point, with an error bound."""
+    """Is the value proved to be a non-expansion, not to fall when an action gets better, and to
+    move with a shift of all actions? Then planning has one fixed point, with an error bound."""
 
     def gap(self, n_actions: int) -> float:
         """A bound on how far the value of `n_actions` actions can be below their maximum."""

@@ -1,9 +1,9 @@
 """What an MDP is: the arrays, and the checks they have passed.
 
-An MDP has states `0 .. S-1`, actions `0 .. A-1` and a discount. From a state and an action the next
-state is one of `K` branches: branch `k` has the probability `probabilities[s, a, k]` and leads to
-`successors[s, a, k]`. The successor `S`, one past the last state, is the end of the episode. A dense
-MDP has no `successors`: branch `k` leads to state `k`. Branches of probability 0 are padding.
+An MDP has states `0 .. S-1`, actions `0 .. A-1` and a discount. From a state and an action the
+next state is one of `K` branches: branch `k` has the probability `probabilities[s, a, k]` and leads
+to `successors[s, a, k]`. The successor `S`, one past the last state, is the end of the episode. A
+dense MDP has no `successors`: branch `k` leads to state `k`. Branches of probability 0 are padding.
 
 A terminal state has the value 0 and no transitions. An action that is not allowed in a state is as
 if it were not there: operators do not count it, policies give it probability 0.
@@ -21,13 +21,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from . import convert, files
+from .. import _npz
+from . import _checks as checks
+from . import convert
 
 __all__ = ["MDP"]
 
 Floats = npt.NDArray[np.float64]
-ROW_SUM_TOLERANCE = 1e-6
-"""How far from 1 the sum of a row may be; within it, rows are rescaled to sum to 1."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -43,8 +43,8 @@ class MDP:
         rewards: `[S, A]`, or `[S, A, K]` for a reward of each branch.
         discount: in [0, 1); 1 is allowed where every policy ends.
         allowed: `[S, A]`, the actions there are; None for all.
-        terminal: `[S]`, the states where an episode ends; None for those that no action leaves and
-            none earns a reward in. Their rows are ignored.
+        terminal: `[S]`, the states where an episode ends; None for those where every action stays
+            or ends it, and none earns a reward. Their rows are ignored.
 
     Raises:
         ValueError: for arrays that are no MDP; it says what is wrong, and where.
@@ -69,54 +69,59 @@ class MDP:
     terminal: npt.NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        probabilities = _numbers("probabilities", self.probabilities)
+        probabilities = checks.numbers("probabilities", self.probabilities)
         if probabilities.ndim != 3 or 0 in probabilities.shape:
             raise ValueError(
                 "`probabilities` must have the shape (states, actions, branches), "
                 f"got {probabilities.shape}"
             )
-        n_states, n_actions, n_branches = shape = probabilities.shape
+        n_states, _, n_branches = shape = probabilities.shape
         if self.successors is None and n_branches != n_states:
             raise ValueError(
                 f"`probabilities` must have a branch for each of the {n_states} states where "
                 f"`successors` is None, got the shape {shape}"
             )
-        rewards = _numbers("rewards", self.rewards)
+        rewards = checks.numbers("rewards", self.rewards)
         if rewards.shape not in (shape[:2], shape):
-            raise ValueError(f"`rewards` must have the shape {shape[:2]} or {shape}, got {rewards.shape}")
-        if not (isinstance(self.discount, int | float | np.number) and 0 <= self.discount <= 1):
-            raise ValueError(f"`discount` must be in [0, 1], got {self.discount!r}")
-        successors = None if self.successors is None else _indices(self.successors, shape)
-        allowed = _mask("allowed", self.allowed, shape[:2])
-        terminal = _mask("terminal", self.terminal, shape[:1])
+            rule = f"`rewards` must have the shape {shape[:2]} or {shape}"
+            raise ValueError(f"{rule}, got {rewards.shape}")
+        discount = checks.real("discount", self.discount, 0, 1)
+        sparse = self.successors is not None
+        successors = checks.successor_indices(self.successors, shape) if sparse else None
+        allowed = checks.mask("allowed", self.allowed, shape[:2])
+        terminal = checks.mask("terminal", self.terminal, shape[:1])
 
         there = np.ones(shape[:2], np.bool_) if allowed is None else allowed.copy()
         if terminal is None:
-            terminal = _absorbing(successors, probabilities, rewards, there)
+            terminal = checks.absorbing(successors, probabilities, rewards, there)
         there[terminal] = False
-        _check_probabilities(probabilities, there)
-        _raise_where(~np.isfinite(rewards) & _like(there, rewards), "`rewards` must be finite", rewards)
+        if not there.all():
+            probabilities = np.where(there[..., None], probabilities, 0.0)
+            rewards = np.where(checks.like(there, rewards), rewards, 0.0)
+        checks.distributions(probabilities, there)
+        if rewards.ndim == 3:
+            rewards = np.where(probabilities > 0, rewards, 0.0)  # what cannot happen earns nothing
+        checks.finite("rewards", rewards)
         if allowed is not None:
             allowed = allowed | terminal[:, None]
-            _raise_where(~allowed.any(1), "`allowed` must leave an action", allowed.sum(1))
+            left = allowed.sum(1)
+            checks.raise_where(left == 0, "`allowed` must leave an action", left)
 
         sums = probabilities.sum(-1)
         scale = np.where(there & (abs(sums - 1) > 1e-12), sums, 1.0)
-        sparse = successors is not None
-        if not there.all() or (scale != 1.0).any():
-            probabilities = np.where(there[..., None], probabilities / scale[..., None], 0.0)
-            rewards = np.where(_like(there, rewards), rewards, 0.0)
+        if (scale != 1.0).any():
+            probabilities = probabilities / scale[..., None]
         if successors is not None:
             own = np.arange(n_states, dtype=np.int32)[:, None, None]
             successors = _stored(np.where(probabilities > 0, successors, own), branches_first=True)
         self._set("successors", successors)
         self._set("probabilities", _stored(probabilities, branches_first=sparse))
         self._set("rewards", _stored(rewards, branches_first=sparse and rewards.ndim == 3))
-        self._set("discount", float(self.discount))
+        self._set("discount", discount)
         self._set("allowed", None if allowed is None or allowed.all() else _stored(allowed))
         self._set("terminal", _stored(terminal))
-        if self.discount == 1:
-            self._check_that_every_policy_ends()
+        if discount == 1:
+            self._check_that_every_policy_ends(there)
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -124,24 +129,25 @@ class MDP:
     @property
     def n_states(self) -> int:
         """How many states there are."""
-        return self.probabilities.shape[0]
+        return len(self.probabilities)
 
     @property
     def n_actions(self) -> int:
         """How many actions there are."""
-        return self.probabilities.shape[1]
+        return int(self.probabilities.shape[1])
 
     @property
     def n_branches(self) -> int:
         """How many branches the transitions of a state and an action have at most."""
-        return self.probabilities.shape[2]
+        return int(self.probabilities.shape[2])
 
     @property
     def expected_rewards(self) -> Floats:
         """`[S, A]`, the mean of the reward over the branches."""
         if self.rewards.ndim == 2:
             return self.rewards
-        return np.einsum("sak,sak->sa", self.probabilities, self.rewards)
+        result: Floats = np.einsum("sak,sak->sa", self.probabilities, self.rewards)
+        return result
 
     def __repr__(self) -> str:
         parts = [f"states={self.n_states}", f"actions={self.n_actions}"]
@@ -151,31 +157,23 @@ class MDP:
             parts.append(f"terminal={self.terminal.sum()}")
         return f"MDP({', '.join(parts)})"
 
-    def _check_that_every_policy_ends(self) -> None:
-        """The largest set of states in which some policy can stay for ever must be empty."""
-        within = ~self.terminal if self.terminal is not None else np.ones(self.n_states, np.bool_)
-        usable = np.ones(self.probabilities.shape[:2], np.bool_) if self.allowed is None else self.allowed
-        while True:
-            if self.successors is None:
-                leaves = self.probabilities @ ~within > 0
-            else:
-                leads = np.append(within, False)[self.successors]  # the end is not within
-                leaves = (~leads & (self.probabilities > 0)).any(-1)
-            stays = usable & ~leaves & within[:, None]
-            remaining = stays.any(1)
-            if (remaining == within).all():
-                break
-            within = remaining
-        if within.any():
-            state = int(within.argmax())
+    def _check_that_every_policy_ends(self, there: npt.NDArray[np.bool_]) -> None:
+        endless = checks.endless(self.successors, self.probabilities, there)
+        if endless is not None:
             raise ValueError(
-                "`discount` must be below 1 unless every policy ends, got 1 and a policy that never "
-                f"ends from state {state} with action {int(stays[state].argmax())}"
+                "`discount` must be below 1 unless every policy ends, got 1 and a policy that "
+                f"never ends from state {endless[0]} with action {endless[1]}"
             )
 
     @classmethod
     def from_arrays(
-        cls, transitions: Any, rewards: Any, discount: float, *, allowed: Any = None, terminal: Any = None
+        cls,
+        transitions: Any,
+        rewards: Any,
+        discount: float,
+        *,
+        allowed: Any = None,
+        terminal: Any = None,
     ) -> Self:
         """A dense MDP from arrays.
 
@@ -194,7 +192,13 @@ class MDP:
 
     @classmethod
     def from_sparse(
-        cls, transitions: Any, rewards: Any, discount: float, *, allowed: Any = None, terminal: Any = None
+        cls,
+        transitions: Any,
+        rewards: Any,
+        discount: float,
+        *,
+        allowed: Any = None,
+        terminal: Any = None,
     ) -> Self:
         """An MDP from SciPy's sparse matrices.
 
@@ -211,7 +215,12 @@ class MDP:
             >>> MDP.from_sparse([scipy.sparse.eye_array(3)], [[1.0]] * 3, 0.9)
             MDP(states=3, actions=1, branches=1, discount=0.9)
         """
-        return cls(**convert.from_sparse(transitions, rewards), discount=discount, allowed=allowed, terminal=terminal)
+        return cls(
+            **convert.from_sparse(transitions, rewards),
+            discount=discount,
+            allowed=allowed,
+            terminal=terminal,
+        )
 
     @classmethod
     def from_coo(
@@ -229,8 +238,8 @@ class MDP:
     ) -> Self:
         """An MDP from a list of transitions.
 
-        Transitions that are listed twice add up. An action that a state has no transition for is not
-        allowed there, and a state without any is terminal.
+        Transitions that are listed twice add up. An action that a state has no transition for is
+        not allowed there, and a state without any is terminal.
 
         Args:
             states: `[N]`, where each transition starts.
@@ -283,7 +292,8 @@ class MDP:
                 allowed.
 
         Examples:
-            >>> MDP.from_state_actions([1.0, 2.0, 0.5], [[1, 0], [0, 1], [0, 1]], 0.9, [0, 0, 1], [0, 1, 0])
+            >>> transitions = [[1, 0], [0, 1], [0, 1]]
+            >>> MDP.from_state_actions([1.0, 2.0, 0.5], transitions, 0.9, [0, 0, 1], [0, 1, 0])
             MDP(states=2, actions=2, branches=1, discount=0.9)
         """
         arrays = convert.from_state_actions(rewards, transitions, states, actions)
@@ -311,15 +321,16 @@ class MDP:
 
         Args:
             transition: `transition(s, a)` gives a list of `(probability, successor, reward)`, or
-                of `(probability, successor, reward, ends)` as Gymnasium has it; an empty one or None
-                where the action is not allowed. A state without actions is terminal.
+                of `(probability, successor, reward, ends)` as Gymnasium has it; an empty one or
+                None where the action is not allowed. A state without actions is terminal.
             n_states: how many states there are.
             n_actions: how many actions.
             discount: in [0, 1); 1 where every policy ends.
 
         Examples:
             >>> def walk(s, a):
-            ...     return [(0.8, s + (-1, 1)[a], 1.0), (0.2, s, 0.0)] if 0 < s < 4 else None
+            ...     step = (-1, 1)[a]
+            ...     return [(0.8, s + step, 1.0), (0.2, s - step, 0.0)] if 0 < s < 4 else None
             >>> MDP.from_function(walk, n_states=5, n_actions=2, discount=1.0)
             MDP(states=5, actions=2, branches=2, discount=1, terminal=2)
         """
@@ -327,15 +338,16 @@ class MDP:
 
     def to_numpy(self) -> tuple[Floats, Floats]:
         """`(transitions [S, A, S], rewards [S, A])`; what ends an episode is not in a row's sum."""
-        return convert.to_numpy(self), self.expected_rewards
+        return convert.to_numpy(self), self.expected_rewards.copy()
 
     def to_scipy(self) -> tuple[Any, Floats]:
         """`(transitions [S * A, S] in CSR, rewards [S, A])`, with the row `s * A + a`."""
-        return convert.to_scipy(self), self.expected_rewards
+        return convert.to_scipy(self), self.expected_rewards.copy()
 
     def save(self, path: str | Path) -> None:
         """Write the MDP to an `.npz` file, whole or not at all."""
-        files.save(path, {field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        _npz.write(path, "MDP", fields)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -344,78 +356,8 @@ class MDP:
         Raises:
             ValueError: for a file that is truncated, of another kind, or of a newer version.
         """
-        return cls(**files.load(path))
-
-
-def _numbers(name: str, values: Any) -> Floats:
-    try:
-        array = np.asarray(values)
-    except ValueError as error:  # rows of different lengths
-        raise ValueError(f"`{name}` must be an array of numbers, got a ragged list") from error
-    if array.dtype.kind not in "fiub":
-        raise ValueError(f"`{name}` must be an array of numbers, got one of {array.dtype}")
-    return array.astype(np.float64, copy=False)
-
-
-def _mask(name: str, values: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
-    if values is None:
-        return None
-    array = np.asarray(values)
-    if array.shape != shape or array.dtype != np.bool_:
-        raise ValueError(
-            f"`{name}` must be boolean with the shape {shape}, got {array.dtype} with {array.shape}"
-        )
-    return array
-
-
-def _indices(successors: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    array = np.asarray(successors)
-    if array.shape != shape or array.dtype.kind not in "iu":
-        raise ValueError(
-            f"`successors` must be integers with the shape {shape} of `probabilities`, "
-            f"got {array.dtype} with {array.shape}"
-        )
-    bad = (array < 0) | (array > shape[0])
-    _raise_where(bad, f"`successors` must be in [0, {shape[0]}]", array)
-    return array
-
-
-def _check_probabilities(probabilities: Floats, there: npt.NDArray[np.bool_]) -> None:
-    real = there[..., None]
-    rule = "`probabilities` must be numbers in [0, 1]"
-    bad = ~((probabilities >= 0) & (probabilities <= 1 + ROW_SUM_TOLERANCE))  # NaN too
-    _raise_where(bad & real, rule, probabilities)
-    sums = probabilities.sum(-1)
-    _raise_where((abs(sums - 1) > ROW_SUM_TOLERANCE) & there, "`probabilities` must sum to 1", sums)
-
-
-def _raise_where(bad: npt.NDArray[np.bool_], rule: str, values: npt.NDArray[Any]) -> None:
-    """Raise for the first bad entry: the rule, the value got, and where."""
-    if bad.any():
-        at = np.unravel_index(int(bad.argmax()), bad.shape)
-        names = ("state", "action", "branch")
-        place = ", ".join(f"{name} {int(i)}" for name, i in zip(names, at, strict=False))
-        raise ValueError(f"{rule}, got {values[at]:g} in {place}")
-
-
-def _like(rows: npt.NDArray[np.bool_], values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """`[S, A]` so that it broadcasts against `[S, A]` or `[S, A, K]`."""
-    return rows if values.ndim == 2 else rows[..., None]
-
-
-def _absorbing(
-    successors: npt.NDArray[Any] | None,
-    probabilities: Floats,
-    rewards: Floats,
-    there: npt.NDArray[np.bool_],
-) -> npt.NDArray[np.bool_]:
-    """States that every action keeps, with no reward: they are worth 0, as terminal ones are."""
-    n_states = len(probabilities)
-    own = np.arange(n_states)[:, None, None]
-    leads = np.arange(n_states) if successors is None else successors
-    leaves = ((leads != own) & (probabilities != 0)).any(-1)
-    earns = rewards != 0 if rewards.ndim == 2 else ((rewards != 0) & (probabilities != 0)).any(-1)
-    return ~((leaves | earns) & there).any(1) & there.any(1)
+        fields = _npz.read(path, "MDP")
+        return cls(**{"successors": None} | fields | {"discount": fields["discount"].item()})
 
 
 def _stored(array: npt.NDArray[Any], branches_first: bool = False) -> Any:

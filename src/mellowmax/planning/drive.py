@@ -32,9 +32,12 @@ from .solution import Progress
 __all__ = ["Callback", "Drive"]
 
 Callback = Callable[[Progress], Any]
-SECONDS_OF_A_CALL = 0.25
-"""About how long one compiled loop runs before the caller is told."""
-FIRST_STEPS = 4
+WORK_OF_A_CALL = {"cpu": 100_000_000}
+WORK_OF_A_CALL_ELSEWHERE = 5_000_000_000
+"""Branches to visit in one compiled loop: about a quarter of a second, before the caller is told.
+It is not measured by the clock: processes that share a model must agree."""
+WORK_OF_A_STEP = {"in-place": 200, "synchronous": 1, "shifted": 1, "newton": 5}
+"""What a step costs, in sweeps: in place, an entry waits for the one before it."""
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 """Changes of this size, relative to the values, are rounding."""
 
@@ -76,21 +79,24 @@ class Drive:
         """
         step, state = self._method(method, start)
         call = on_every_device(step, self.mesh, specifications(state))
-        width = limit or FIRST_STEPS
         while not self.status:
-            width = min(width, self.max_iterations - self.iterations, HISTORY)
-            began = time.perf_counter()
+            width = min(limit or self._width(method), self.max_iterations - self.iterations)
             state = call(self.model, self.placed, state, self.tolerance, np.int32(width))
             taken = int(state.taken)
-            seconds = time.perf_counter() - began
             self.iterations += taken
             self.changes.append(np.asarray(state.history)[:taken])
             self.status = self._judge(method, state)
             if limit:
                 break
-            width = max(1, min(8 * width, int(width * SECONDS_OF_A_CALL / seconds)))
         x: jax.Array = state.x
         return x
+
+    def _width(self, method: str) -> int:
+        """How many steps one call takes."""
+        platform = self.mesh.devices.flat[0].platform
+        work = WORK_OF_A_CALL.get(platform, WORK_OF_A_CALL_ELSEWHERE)
+        step = WORK_OF_A_STEP[method] * self.mdp.probabilities.size
+        return max(1, min(work // step, HISTORY))
 
     def _method(self, method: str, start: Any) -> tuple[Any, Iteration]:
         if method in ("in-place", "synchronous"):

@@ -1,0 +1,262 @@
+"""Other forms of an MDP to the arguments of `MDP`, and back.
+
+Every sparse form becomes a list of transitions first, and `padded` makes arrays of that.
+"""
+
+from __future__ import annotations
+
+import importlib
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _checks as checks
+from ._entries import (
+    Entries,
+    check_sizes,
+    coordinates,
+    dense,
+    entries_of,
+    is_sparse,
+    matrices_of,
+    padded,
+    pair_numbers,
+    rewards_by_pair,
+    rewards_of,
+    sizes_of,
+)
+
+if TYPE_CHECKING:
+    from .model import MDP
+
+__all__ = [
+    "from_coo",
+    "from_function",
+    "from_gymnasium",
+    "from_mdptoolbox",
+    "from_sparse",
+    "from_state_actions",
+    "to_numpy",
+    "to_scipy",
+]
+
+Floats = npt.NDArray[np.float64]
+MOST_STATES = 2**31 - 2
+"""Successors are stored as int32, and one index more is the end."""
+
+
+def from_sparse(transitions: Any, rewards: Any) -> dict[str, Any]:
+    """From one matrix `[S * A, S]`, or from a list of matrices `[S, S]`, one for each action."""
+    entries = entries_of("transitions", matrices_of("transitions", transitions))
+    return padded(entries, rewards_of(rewards, entries))
+
+
+def from_mdptoolbox(transitions: Any, rewards: Any) -> dict[str, Any]:
+    """From `[A, S, S]` or a list of `A` matrices; dense where none of them is sparse."""
+    matrices = matrices_of("transitions", transitions)
+    if not isinstance(matrices, list):
+        raise ValueError(
+            f"`transitions` must have the shape (actions, states, states), got {matrices.shape}"
+        )
+    if any(is_sparse(matrix) for matrix in matrices):
+        return from_sparse(matrices, rewards)
+    n_states, n_actions = sizes_of("transitions", matrices)
+    given = matrices_of("rewards", rewards)
+    by_pair = rewards_by_pair(given, n_states, n_actions)
+    if by_pair is None:
+        check_sizes(given, n_states, n_actions)
+        if isinstance(given, list):
+            by_pair = np.stack([dense(matrix) for matrix in given], axis=1)
+        else:
+            by_pair = dense(given).reshape(n_states, n_actions, n_states)
+    probabilities = np.stack(matrices, axis=1)
+    return {"successors": None, "probabilities": probabilities, "rewards": by_pair}
+
+
+def from_state_actions(rewards: Any, transitions: Any, states: Any, actions: Any) -> dict[str, Any]:
+    """From a row of `transitions` and a reward for each of the pairs listed."""
+    rewards = checks.numbers("rewards", rewards)
+    if rewards.ndim != 1 or rewards.size == 0:
+        raise ValueError(f"`rewards` must have one entry for each pair, got {rewards.shape}")
+    matrix = transitions if is_sparse(transitions) else checks.numbers("transitions", transitions)
+    if matrix.ndim != 2 or matrix.shape[0] != rewards.size or matrix.shape[1] == 0:
+        rule = f"`transitions` must have the shape ({rewards.size}, states)"
+        raise ValueError(f"{rule}, got {matrix.shape}")
+    n_states = matrix.shape[1]
+    states = checks.integers("states", states, rewards.shape)
+    actions = checks.integers("actions", actions, rewards.shape)
+    n_actions = max(1, int(actions.max()) + 1)
+    pairs = pair_numbers(states, actions, n_states, n_actions)
+    listed = np.bincount(pairs, minlength=n_states * n_actions)
+    if (listed > 1).any():
+        state, action = divmod(int((listed > 1).argmax()), n_actions)
+        rule = "`states` and `actions` must list a pair once"
+        raise ValueError(f"{rule}, got state {state}, action {action} more than once")
+
+    possible = rewards != -np.inf
+    rows, successors, values = coordinates("transitions", matrix)
+    entries = Entries(pairs[rows], successors, values, n_states, n_actions)
+    by_pair, allowed = np.zeros(listed.size), np.zeros(listed.size, np.bool_)
+    by_pair[pairs[possible]] = rewards[possible]
+    allowed[pairs[possible]] = True
+    shape = (n_states, n_actions)
+    return padded(entries, by_pair.reshape(shape)) | {"allowed": allowed.reshape(shape)}
+
+
+def from_coo(
+    states: Any,
+    actions: Any,
+    successors: Any,
+    probabilities: Any,
+    rewards: Any,
+    n_states: int | None = None,
+    n_actions: int | None = None,
+    terminal: Any = None,
+) -> dict[str, Any]:
+    """From a list of transitions."""
+    states = checks.integers("states", states)
+    if states.ndim != 1:
+        raise ValueError(f"`states` must have one dimension, got the shape {states.shape}")
+    actions = checks.integers("actions", actions, states.shape)
+    successors = checks.integers("successors", successors, states.shape)
+    values = {"probabilities": probabilities, "rewards": rewards}
+    for name in values:
+        values[name] = checks.numbers(name, values[name])
+        if values[name].shape != states.shape:
+            rule = f"`{name}` must have the shape {states.shape} of `states`"
+            raise ValueError(f"{rule}, got {values[name].shape}")
+    if states.size == 0 and (n_states is None or n_actions is None):
+        raise ValueError(
+            "`n_states` and `n_actions` must be given where no transition is, got None"
+        )
+    if n_states is None:
+        n_states = max(1, int(states.max()) + 1, int(successors.max()) + 1)
+    if n_actions is None:
+        n_actions = max(1, int(actions.max()) + 1)
+    n_states = checks.whole("n_states", n_states, 1, MOST_STATES)
+    n_actions = checks.whole("n_actions", n_actions, 1)
+    pairs = pair_numbers(states, actions, n_states, n_actions)
+    bad = (successors < 0) | (successors > n_states)
+    if bad.any():
+        i = int(bad.argmax())
+        place = f"state {states[i]}, action {actions[i]}"
+        raise ValueError(f"`successors` must be in [0, {n_states}], got {successors[i]} in {place}")
+
+    entries = Entries(
+        pairs, successors.astype(np.int64), values["probabilities"], n_states, n_actions
+    )
+    result = padded(entries, values["rewards"])
+    listed = np.bincount(pairs, minlength=n_states * n_actions).reshape(n_states, n_actions) > 0
+    without = listed.sum(1) == 0
+    ends = checks.mask("terminal", terminal, (n_states,))
+    # A pair that is listed with probability 0 alone is an error, not an action that is not there.
+    empty = listed & (result["probabilities"] == 0).all(-1)
+    bad = empty if ends is None else empty & ~ends[:, None]
+    checks.raise_where(bad, "`probabilities` must sum to 1", np.zeros(bad.shape))
+    # The rows of a state without any transition are 0, by which it is found to be terminal.
+    result["allowed"] = listed | without[:, None]
+    result["terminal"] = None if ends is None else ends | without
+    return result
+
+
+def from_function(
+    transition: Callable[[int, int], Any], n_states: int, n_actions: int
+) -> dict[str, Any]:
+    """From `transition(s, a)`, which lists `(probability, successor, reward)`, or with `ends`."""
+    n_states = checks.whole("n_states", n_states, 1, MOST_STATES)
+    n_actions = checks.whole("n_actions", n_actions, 1)
+    rows: list[tuple[int, int, int, float, float]] = []
+    for state in range(n_states):
+        for action in range(n_actions):
+            for branch in _branches(transition, state, action):
+                try:
+                    probability, successor, reward, *ends = branch
+                    if len(ends) > 1:
+                        raise ValueError("too many")
+                    successor = n_states if ends and ends[0] else operator.index(successor)
+                    rows.append((state, action, successor, float(probability), float(reward)))
+                except (TypeError, ValueError) as error:
+                    rule = "`transition` must list (probability, successor, reward)"
+                    place = f"in state {state}, action {action}"
+                    raise ValueError(
+                        f"{rule} or that and `ends`, got {branch!r} {place}"
+                    ) from error
+    columns = zip(*rows, strict=True) if rows else ((),) * 5
+    states, actions, successors, probabilities, rewards = map(np.array, columns)
+    return from_coo(
+        states, actions, successors, probabilities, rewards, n_states=n_states, n_actions=n_actions
+    )
+
+
+def _branches(transition: Callable[[int, int], Any], state: int, action: int) -> list[Any]:
+    branches = transition(state, action)
+    try:
+        return [] if branches is None else list(branches)
+    except TypeError as error:
+        place = f"in state {state}, action {action}"
+        raise ValueError(f"`transition` must give a list, got {branches!r} {place}") from error
+
+
+def from_gymnasium(environment: Any) -> dict[str, Any]:
+    """From the table `P` of an environment, or of one made from its id for the purpose."""
+    if not isinstance(environment, str):
+        return _from_table(environment, repr(environment))
+    gymnasium = importlib.import_module("gymnasium")
+    try:
+        made = gymnasium.make(environment)
+    except (gymnasium.error.Error, ImportError) as error:
+        rule = "`environment` must be the id of a Gymnasium environment"
+        raise ValueError(f"{rule}, got {environment!r}: {error}") from error
+    try:
+        return _from_table(made, repr(environment))
+    finally:
+        made.close()
+
+
+def _from_table(environment: Any, name: str) -> dict[str, Any]:
+    model = getattr(environment, "unwrapped", environment)
+    table = getattr(model, "P", None)
+    n_states = getattr(getattr(model, "observation_space", None), "n", None)
+    n_actions = getattr(getattr(model, "action_space", None), "n", None)
+    if table is None or n_states is None or n_actions is None:
+        rule = "`environment` must have discrete states and actions and its transitions as `P`"
+        raise ValueError(f"{rule}, got {name}")
+
+    def transition(state: int, action: int) -> Any:
+        try:
+            return table[state][action]
+        except (LookupError, TypeError) as error:
+            place = f"state {state}, action {action}"
+            raise ValueError(
+                f"`environment.P` must have every pair, got none for {place}"
+            ) from error
+
+    return from_function(transition, n_states, n_actions)
+
+
+def to_numpy(mdp: MDP) -> Floats:
+    """The transitions as a new dense array `[S, A, S]`."""
+    if mdp.successors is None:
+        return mdp.probabilities.copy()
+    states, actions, branches = np.nonzero(
+        (mdp.probabilities > 0) & (mdp.successors < mdp.n_states)
+    )
+    at = (states, actions, branches)
+    result = np.zeros((mdp.n_states, mdp.n_actions, mdp.n_states))
+    np.add.at(result, (states, actions, mdp.successors[at]), mdp.probabilities[at])
+    return result
+
+
+def to_scipy(mdp: MDP) -> Any:
+    """The transitions as SciPy's `csr_array`, `[S * A, S]`."""
+    sparse = importlib.import_module("scipy.sparse")
+    states, actions, branches = np.nonzero(mdp.probabilities)
+    values = mdp.probabilities[states, actions, branches]
+    columns = branches if mdp.successors is None else mdp.successors[states, actions, branches]
+    on = columns < mdp.n_states  # not the end
+    rows = (states * mdp.n_actions + actions)[on]
+    shape = (mdp.n_states * mdp.n_actions, mdp.n_states)
+    return sparse.csr_array((values[on], (rows, columns[on])), shape=shape)
