@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from .. import _npz
 from ..softmax import Softmax
 
 __all__ = ["NotConvergedError", "Progress", "Solution"]
@@ -67,20 +68,31 @@ class Solution:
         policy: Floats = self.softmax.policy(self.q, where=self.allowed)
         return policy
 
-    def __str__(self) -> str:
-        error = "none is proved for this operator"
+    def rows(self) -> list[tuple[str, str]]:
+        """What there is to say, as names and texts."""
+        error = "not proved for this operator"
         if self.error_bound is not None:
-            error = f"{self.error_bound:.3g} at most"
-        rows = {
-            "operator": self.softmax,
-            "method": f"{self.method}: {self.reason}",
-            "status": f"{self.status} after {self.iterations} iterations",
-            "residual": f"{self.residual:.3g}",
-            "error": error,
-            "below optimum": _at_most(self.suboptimality_bound),
-            "time": f"{self.seconds:.3g} s",
-        }
-        return "\n".join(f"{name:14s} {text}" for name, text in rows.items())
+            error = _at_most(self.error_bound)
+        return [
+            ("operator", str(self.softmax)),
+            ("method", f"{self.method}: {self.reason}"),
+            ("status", f"{self.status} after {self.iterations} iterations"),
+            ("residual", f"{self.residual:.3g}"),
+            ("error", error),
+            ("below optimum", _at_most(self.suboptimality_bound)),
+            ("time", f"{self.seconds:.3g} s"),
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:14s} {text}" for name, text in self.rows())
+
+    def save(self, path: str | Path) -> None:
+        """Write values, policy and what is known about them to an `.npz` file."""
+        names = ("q", "value", "policy", "converged", "status", "iterations", "residual")
+        fields = {name: getattr(self, name) for name in names}
+        fields |= {"error_bound": self.error_bound, "method": self.method, "reason": self.reason}
+        fields |= {"suboptimality_bound": self.suboptimality_bound, "softmax": str(self.softmax)}
+        _npz.write(path, "solution", fields)
 
 
 class NotConvergedError(RuntimeError):
@@ -95,5 +107,5 @@ class NotConvergedError(RuntimeError):
         )
 
 
-def _at_most(bound: float) -> Any:
+def _at_most(bound: float) -> str:
     return f"{bound:.3g} at most" if math.isfinite(bound) else "unknown"

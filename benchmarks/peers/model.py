@@ -1,0 +1,44 @@
+"""A saved model as arrays, for the solvers of others; NumPy alone is needed."""
+
+import sys
+import time
+
+import numpy as np
+
+
+def arrays():
+    """`(successors or None, probabilities, rewards, discount)`, `[S, A, K]`."""
+    with np.load(sys.argv[1]) as file:
+        fields = {name: file[name] for name in file["fields"]}
+    successors, probabilities = fields.get("successors"), fields["probabilities"]
+    terminal = np.flatnonzero(fields["terminal"])
+    probabilities[terminal] = 0.0  # a terminal state stays where it is, and earns nothing
+    if successors is None:
+        probabilities[terminal, :, terminal] = 1.0
+    else:
+        probabilities[terminal, :, 0] = 1.0
+        successors[terminal, :, 0] = terminal[:, None]
+    return successors, probabilities, fields["rewards"], float(fields["discount"])
+
+
+def residual(successors, probabilities, rewards, discount, v):
+    """`max |T v - v|` under the maximum."""
+    if successors is None:
+        q = rewards + discount * probabilities @ v
+    else:
+        q = rewards.copy()
+        for k in range(successors.shape[2]):
+            q += discount * probabilities[:, :, k] * v[successors[:, :, k]]
+    return float(abs(q.max(1) - v).max())
+
+
+def timed(call, seconds=20.0, most=8):
+    """`(first, best of the rest, result)`."""
+    times = []
+    while len(times) < 2 or (len(times) < most and sum(times) < seconds):
+        began = time.perf_counter()
+        result = call()
+        times.append(time.perf_counter() - began)
+        if times[0] > seconds and len(times) == 1:
+            return times[0], times[0], result
+    return times[0], min(times[1:]), result
