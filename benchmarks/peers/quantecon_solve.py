@@ -17,8 +17,8 @@ else:
     rows = np.arange(0, probabilities.size + 1, n_branches)
     shape = (n_states * n_actions, n_states)
     transitions = scipy.sparse.csr_matrix(
-        (probabilities.ravel(), successors.ravel().astype(np.int64), rows), shape
-    )
+        (probabilities.ravel().copy(), successors.ravel().astype(np.int64), rows), shape
+    )  # a copy, because duplicates are summed in place
     transitions.sum_duplicates()
     states, actions = np.divmod(np.arange(n_states * n_actions), n_actions)
     ddp = DiscreteDP(rewards.ravel(), transitions, discount, states, actions)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,8 @@ __all__ = [
 
 STATES = "states"
 """The axis of the mesh along which states are spread."""
+LARGE = 4_000_000
+"""Branches from which a model on a CPU is large: sweeps of 5 ms and more, called one by one."""
 UNROLLED = 32
 """Up to this many branches are added up in one fused operation."""
 
@@ -63,6 +66,7 @@ class Model:
     axis: int = dataclasses.field(metadata={"static": True})  # the axis of the actions
     ends: bool = dataclasses.field(metadata={"static": True})  # does a branch end the episode?
     endless: bool = dataclasses.field(metadata={"static": True})  # is there no end at all?
+    large: bool = dataclasses.field(metadata={"static": True})  # is a sweep long beside a call?
 
 
 def action_values(model: Model, v: jax.Array) -> jax.Array:
@@ -79,13 +83,13 @@ def _expected(model: Model, v: jax.Array) -> jax.Array:
     return dot(model.probabilities, model.successors, v)
 
 
-def dot(weights: jax.Array, indices: jax.Array, v: jax.Array) -> jax.Array:
+def dot(weights: Any, indices: Any, v: jax.Array) -> jax.Array:
     """`sum_k weights[k] * v[indices[k]]`."""
 
     def branch(k: Any) -> jax.Array:
         return weights[k] * v.at[indices[k]].get(mode="promise_in_bounds")
 
-    if len(weights) <= UNROLLED:
+    if isinstance(weights, tuple) or len(weights) <= UNROLLED:
         return functools.reduce(jnp.add, map(branch, range(len(weights))))
     return jax.lax.fori_loop(1, len(weights), lambda k, total: total + branch(k), branch(0))
 
@@ -118,18 +122,22 @@ def mean(x: jax.Array) -> jax.Array:
     return jax.lax.pmean(jnp.mean(x), STATES)
 
 
-def on_every_device(function: Callable[..., Any], mesh: Mesh, outputs: Any) -> Callable[..., Any]:
+def on_every_device(
+    function: Callable[..., Any], mesh: Mesh, outputs: Any, reuse: int | None = None
+) -> Any:
     """`function`, written for the states of one device, compiled for those of a mesh.
 
     What its arguments spread over devices is read off the arrays; `outputs` has the specification
     of each result: `Spec(STATES)` for one number a state, `Spec()` for one that all devices share.
+    The memory of the argument number `reuse` is used again for the results: for large arrays that
+    saves the time to get new pages from the system.
     """
     if mesh.size == 1:
-        outputs = jax.tree.map(lambda _: Spec(), outputs)
+        return _compiled(function, mesh, None, Spec(), Spec(), reuse)
 
     def call(*arguments: Any) -> Any:
         leaves, tree = jax.tree.flatten(specifications(arguments))
-        return _compiled(function, mesh, tree, tuple(leaves), outputs)(*arguments)
+        return _compiled(function, mesh, tree, tuple(leaves), outputs, reuse)(*arguments)
 
     return call
 
@@ -140,10 +148,12 @@ def specifications(tree: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(function: Any, mesh: Mesh, tree: Any, specs: Any, outputs: Any) -> Any:
-    inputs = jax.tree.unflatten(tree, specs)
+def _compiled(
+    function: Any, mesh: Mesh, tree: Any, specs: Any, outputs: Any, reuse: int | None
+) -> Any:
+    inputs = specs if tree is None else jax.tree.unflatten(tree, specs)
     mapped = jax.shard_map(function, mesh=mesh, in_specs=inputs, out_specs=outputs, check_vma=False)
-    return jax.jit(mapped)
+    return jax.jit(mapped, donate_argnums=reuse, keep_unused=True)
 
 
 def _spec(leaf: Any) -> Spec:
@@ -152,7 +162,18 @@ def _spec(leaf: Any) -> Spec:
 
 
 def place(mdp: MDP, mesh: Mesh) -> Model:
-    """An MDP on the devices of a mesh, shared with it where it can be."""
+    """An MDP on the devices of a mesh; it stays there as long as the MDP is alive."""
+    models = _placed.setdefault(mdp, {})
+    if mesh not in models:
+        models[mesh] = _place(mdp, mesh)
+    return models[mesh]
+
+
+_placed: weakref.WeakKeyDictionary[MDP, dict[Mesh, Model]] = weakref.WeakKeyDictionary()
+
+
+def _place(mdp: MDP, mesh: Mesh) -> Model:
+    """On one CPU device it is the MDP's own memory."""
     sparse = mdp.successors is not None
     flip = sparse and mesh.devices.flat[0].platform != "cpu"
     pairs = Spec(None, STATES) if flip else Spec(STATES)
@@ -190,6 +211,7 @@ def place(mdp: MDP, mesh: Mesh) -> Model:
         axis=0 if flip else 1,
         ends=ends,
         endless=not ends and not mdp.terminal.any(),
+        large=mesh.devices.flat[0].platform == "cpu" and mdp.probabilities.size >= LARGE,
     )
 
 

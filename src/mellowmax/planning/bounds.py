@@ -75,34 +75,32 @@ class Evidence(NamedTuple):
 
     q: Any  # [S, A]
     value: Any  # [S], f(q)
-    low: Any  # at most min(T q - q), and not above 0
-    high: Any  # at least max(T q - q), and not below 0
-    gap: Any  # the largest max(q) - f(q)
-    size: Any  # the largest number in sight
+    low: float  # at most min(T q - q), and not above 0
+    high: float  # at least max(T q - q), and not below 0
+    gap: float  # the largest max(q) - f(q)
+    size: float  # the largest number in sight
 
 
-def of_action_values(model: Model, softmax: Softmax, q: jax.Array) -> Evidence:
-    """By a sweep from `q`."""
+def of_action_values(model: Model, softmax: Softmax, q: jax.Array) -> Any:
+    """By a sweep from `q`: `q`, `value`, and the other fields of `Evidence` in one array."""
     v = values(model, softmax, q)
     change = action_values(model, v) - q
     return _evidence(model, q, v, smallest(change), largest(change))
 
 
-def of_state_values(model: Model, softmax: Softmax, v: jax.Array) -> Evidence:
-    """For `q = r + discount P v`, whose own sweep moves it by `discount P (f(q) - v)`."""
+def of_state_values(model: Model, softmax: Softmax, v: jax.Array) -> Any:
+    """The same for `q = r + discount P v`, whose sweep moves it by `discount P (f(q) - v)`."""
     q = action_values(model, v)
     new = values(model, softmax, q)
     low, high = smallest(new - v), largest(new - v)
     return _evidence(model, q, new, model.discount * low, model.discount * high)
 
 
-def _evidence(
-    model: Model, q: jax.Array, v: jax.Array, low: jax.Array, high: jax.Array
-) -> Evidence:
+def _evidence(model: Model, q: jax.Array, v: jax.Array, low: jax.Array, high: jax.Array) -> Any:
     best = q if model.allowed is None else jnp.where(model.allowed, q, -jnp.inf)
     gap = largest(jnp.max(best, axis=model.axis) - v)
     size = jnp.maximum(largest(jnp.abs(q)), largest(jnp.abs(model.rewards)))
-    return Evidence(q, v, jnp.minimum(low, 0.0), jnp.maximum(high, 0.0), gap, size)
+    return q, v, jnp.stack([jnp.minimum(low, 0.0), jnp.maximum(high, 0.0), gap, size])
 
 
 def largest_continuation(model: Model) -> jax.Array:
@@ -114,17 +112,17 @@ def largest_continuation(model: Model) -> jax.Array:
 
 def error_bound(evidence: Evidence, horizon: float, branches: int) -> float:
     """Bound (1), with what rounding adds."""
-    residual = max(float(evidence.high), -float(evidence.low))
+    residual = max(evidence.high, -evidence.low)
     return horizon * (residual + _rounding(evidence, branches))
 
 
 def loss_bound(evidence: Evidence, horizon: float, kappa: float, branches: int) -> float:
     """Bound (2), with what rounding adds."""
-    up, down, gap = float(evidence.high), -float(evidence.low), max(float(evidence.gap), 0.0)
+    up, down, gap = evidence.high, -evidence.low, max(evidence.gap, 0.0)
     rounding = _rounding(evidence, branches)
     return gap + horizon * (up + down + kappa * gap + 2 * rounding)
 
 
 def _rounding(evidence: Evidence, branches: int) -> float:
     eps = float(np.finfo(np.float64).eps)
-    return (branches + ROUNDINGS_OF_AN_OPERATOR) * eps * 2 * float(evidence.size)
+    return (branches + ROUNDINGS_OF_AN_OPERATOR) * eps * 2 * evidence.size

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 from jax.sharding import Mesh
@@ -23,10 +24,9 @@ from .backup import (
     place_pairs,
     place_states,
     specifications,
-    values,
 )
 from .iteration import HISTORY, Iteration, begin
-from .newton import newton, no_forecast, policy_iteration
+from .newton import first, newton
 from .solution import Progress
 
 __all__ = ["Callback", "Drive"]
@@ -36,7 +36,7 @@ WORK_OF_A_CALL = {"cpu": 100_000_000}
 WORK_OF_A_CALL_ELSEWHERE = 5_000_000_000
 """Branches to visit in one compiled loop: about a quarter of a second, before the caller is told.
 It is not measured by the clock: processes that share a model must agree."""
-WORK_OF_A_STEP = {"in-place": 200, "synchronous": 1, "shifted": 1, "newton": 5}
+WORK_OF_A_STEP = {"in-place": 200, "synchronous": 1, "shifted": 1, "newton": 1}
 """What a step costs, in sweeps: in place, an entry waits for the one before it."""
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 """Changes of this size, relative to the values, are rounding."""
@@ -61,6 +61,7 @@ class Drive:
         self.placed = jax.tree.map(
             lambda x: place_states(x, mesh) if np.ndim(x) else np.float64(x), softmax
         )
+        self.pairs = Spec(None, STATES) if self.model.axis == 0 else Spec(STATES)
         self.began = time.perf_counter()
         self.status = ""
         self.iterations = 0
@@ -77,17 +78,15 @@ class Drive:
         Returns:
             `q` for sweeps in place and synchronous ones, `v` for the others.
         """
-        step, state = self._method(method, start)
-        call = on_every_device(step, self.mesh, specifications(state))
-        while not self.status:
-            width = min(limit or self._width(method), self.max_iterations - self.iterations)
-            state = call(self.model, self.placed, state, self.tolerance, np.int32(width))
-            taken = int(state.taken)
-            self.iterations += taken
-            self.changes.append(np.asarray(state.history)[:taken])
-            self.status = self._judge(method, state)
-            if limit:
-                break
+        advance, state = self._method(method, start)
+        end = self.iterations + (limit or self.max_iterations)
+        while not self.status and self.iterations < end:
+            width = min(self._width(method), end - self.iterations)
+            state = advance(state, width)
+            taken, change, size, period = np.asarray(state.report).tolist()
+            self.iterations += int(taken)
+            self.changes.append(np.asarray(state.history)[: int(taken)])
+            self.status = self._judge(method, change, size, period)
         x: jax.Array = state.x
         return x
 
@@ -99,14 +98,23 @@ class Drive:
         return max(1, min(work // step, HISTORY))
 
     def _method(self, method: str, start: Any) -> tuple[Any, Iteration]:
-        if method in ("in-place", "synchronous"):
-            q = place_pairs(self._action_values(start), self.model, self.mesh)
-            memory = () if self.softmax.non_expansion else sweeps.since(q)
-            return sweeps.in_place if method == "in-place" else sweeps.synchronous, begin(q, memory)
-        v = start if isinstance(start, jax.Array) else self._state_values(start)
+        """A function that takes an iteration some steps further, and where it begins."""
+        if method == "newton":
+            step = newton(self.model, self.placed, self.mesh, self.tolerance, self.greedy)
+            v, q = self._state_values(start)
+            return lambda state, _: step(state), begin(v, first(self.model, q))
         if method == "shifted":
-            return sweeps.shifted, begin(v)
-        return policy_iteration if self.greedy else newton, begin(v, no_forecast())
+            sweep, state = sweeps.shifted, begin(*self._state_values(start))
+        else:
+            q = place_pairs(self._action_values(start), self.model, self.mesh)
+            sweep = sweeps.in_place if method == "in-place" else sweeps.synchronous
+            state = begin(q, () if self.softmax.non_expansion else sweeps.since(q))
+        call = on_every_device(sweep, self.mesh, specifications(state), reuse=2)
+
+        def advance(state: Iteration, width: int) -> Any:
+            return call(self.model, self.placed, state, self.tolerance, np.int32(width))
+
+        return advance, state
 
     def _action_values(self, start: Any) -> Any:
         """`[S, A]`, and 0 where there is no action."""
@@ -115,20 +123,25 @@ class Drive:
             there = there & self.mdp.allowed
         return np.where(there, start, np.zeros(self.mdp.probabilities.shape[:2]))
 
-    def _state_values(self, start: Any) -> jax.Array:
+    def _state_values(self, start: Any) -> tuple[jax.Array, jax.Array]:
+        """`v` to start from, and an array like `q`."""
+        if isinstance(start, jax.Array):
+            return start, jnp.zeros_like(self.model.rewards)
         if isinstance(start, float):
-            return place_states(np.where(self.mdp.terminal, 0.0, start), self.mesh)
-        q = place_pairs(self._action_values(start), self.model, self.mesh)
-        call = on_every_device(values, self.mesh, Spec(STATES))
-        v: jax.Array = call(self.model, self.placed, q)
-        return v
+            function, argument = sweeps.from_number, start
+        else:
+            q = place_pairs(self._action_values(start), self.model, self.mesh)
+            function, argument = sweeps.from_action_values, q
+        outputs = (Spec(STATES), self.pairs)
+        call = on_every_device(function, self.mesh, outputs)
+        v, q = call(self.model, self.placed, argument)
+        return v, q
 
-    def _judge(self, method: str, state: Iteration) -> str:
-        change, size = float(state.change), float(state.size)
+    def _judge(self, method: str, change: float, size: float, period: float) -> str:
         if change <= self.tolerance:
             return "converged"
-        if int(state.period):
-            return f"limit cycle of period {int(state.period)}"
+        if period:
+            return f"limit cycle of period {period:.0f}"
         if not math.isfinite(change):
             return "overflow"
         if change <= ROUNDING * size:
@@ -144,13 +157,10 @@ class Drive:
 
     def evidence(self, x: jax.Array) -> bounds.Evidence:
         """What is known about `q` or `v`, by one more sweep."""
-        pairs = Spec(None, STATES) if self.model.axis == 0 else Spec(STATES)
-        outputs = bounds.Evidence(pairs, Spec(STATES), *[Spec()] * 4)
+        outputs = (self.pairs, Spec(STATES), Spec())
         function = bounds.of_action_values if x.ndim == 2 else bounds.of_state_values
-        evidence: bounds.Evidence = on_every_device(function, self.mesh, outputs)(
-            self.model, self.placed, x
-        )
-        return evidence
+        q, v, numbers = on_every_device(function, self.mesh, outputs)(self.model, self.placed, x)
+        return bounds.Evidence(q, v, *np.asarray(numbers).tolist())
 
     def continuation(self) -> float:
         """The largest probability that an episode goes on, allowing for rounding."""

@@ -29,21 +29,28 @@ class Iteration(NamedTuple):
     change: Any  # the size of the last step, by which the method judges itself
     taken: Any  # steps of the last call
     history: Any  # [HISTORY], their changes
-    size: Any  # the largest entry of x
     period: Any  # of the cycle that was found, or 0
+    report: Any  # [4]: taken, change, the largest entry of x, period
     memory: Any  # what the method needs from step to step
 
 
 def begin(x: jax.Array, memory: Any = ()) -> Iteration:
     """Before the first step."""
     none = np.int32(0)
-    return Iteration(x, np.float64(np.inf), none, np.zeros(HISTORY), np.float64(0), none, memory)
+    return Iteration(x, np.float64(np.inf), none, np.zeros(HISTORY), none, np.zeros(4), memory)
 
 
 def repeat(
-    step: Callable[[Iteration], Iteration], state: Iteration, tolerance: Any, limit: Any
+    step: Callable[[Iteration], Iteration],
+    state: Iteration,
+    tolerance: Any,
+    limit: Any,
+    large: bool,
 ) -> Iteration:
-    """Steps until the change is within `tolerance`, a cycle is found, or `limit` are taken."""
+    """Steps until the change is within `tolerance`, a cycle is found, or `limit` are taken.
+
+    For a `large` model one step is taken and no loop made: XLA on a CPU runs it twice as fast then.
+    """
 
     def unfinished(state: Iteration) -> Any:
         return (state.taken < limit) & ~(state.change <= tolerance) & (state.period == 0)
@@ -53,6 +60,7 @@ def repeat(
         history = state.history.at[state.taken].set(new.change)
         return new._replace(taken=state.taken + 1, history=history)
 
-    state = state._replace(taken=jnp.zeros_like(state.taken))
-    state = jax.lax.while_loop(unfinished, advance, state)
-    return state._replace(size=largest(jnp.abs(state.x)))
+    state = state._replace(taken=jnp.zeros((), jnp.int32))
+    state = advance(state) if large else jax.lax.while_loop(unfinished, advance, state)
+    numbers = (state.taken, state.change, largest(jnp.abs(state.x)), state.period)
+    return state._replace(report=jnp.stack([x.astype(jnp.float64) for x in numbers]))

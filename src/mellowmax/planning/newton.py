@@ -8,12 +8,14 @@ For the maximum `W` picks the best action, `I - J` is the system of the greedy p
 method is policy iteration; the other operators are convex or concave, and the same argument carries
 over. The system is only solved roughly, in single precision and in one of two ways:
 
-- by repeated sweeps with `J`, `d = F + J F + J^2 F + ...`: modified policy iteration. Where no
-  episode ends, what is left of the sum is nearly constant and is added in closed form.
+- by a few terms of `d = F + J F + J^2 F + ...`: modified policy iteration. Where no episode ends,
+  what is left of the sum is nearly constant and is added in closed form.
 - by BiCGStab (Newton-Krylov), which pays where the sum converges slowly and the linear model has
   just predicted well.
 
-Whatever the inner solution is worth, the residual is computed anew in double precision.
+Whatever the inner solution is worth, the residual is computed anew in double precision. A step is
+two compiled programs without a loop around them: XLA on a CPU runs a sweep of a large model twice
+as fast outside of loops.
 """
 
 from __future__ import annotations
@@ -24,128 +26,144 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as Spec
 
 from ..softmax import Softmax
-from .backup import Model, action_values, dot, everywhere, largest, mean, smallest, values
-from .iteration import Iteration, repeat
+from .backup import (
+    STATES,
+    Model,
+    action_values,
+    dot,
+    everywhere,
+    largest,
+    mean,
+    on_every_device,
+    smallest,
+    values,
+)
+from .iteration import Iteration
 
-__all__ = ["Forecast", "newton", "no_forecast", "policy_iteration"]
+__all__ = ["Memory", "first", "newton"]
 
-TERMS = 20
-"""Terms of the sum, where episodes end: values have to travel, and travel a state a term."""
-TERMS_OF_A_SHIFT = 30
-SHRINK = 0.1
-"""Where none ends, the terms to take are those until the sum has converged this far."""
-KRYLOV_PRODUCTS = 400
+FEW_TERMS, MANY_TERMS = 5, 30
+"""Terms of the sum: few where no episode ends and a shift does the rest; many where values have to
+travel, a state a term, or where few were not enough."""
+CONVERGED = 0.3
+"""Few terms are enough if the last is on average this much smaller than the first."""
+KRYLOV_STEPS = 200
 KRYLOV_SHRINK = 0.03
-"""When BiCGStab stops: products with `J`, and the size of the residual."""
+"""When BiCGStab stops: steps, and the size of the residual."""
 TRUST = 2.0
 """The linear model predicted well if the residual is at most this many times what it said."""
 
 
-class Forecast(NamedTuple):
-    """What the last step promised."""
+class Sweep(NamedTuple):
+    """A sweep from `v`."""
 
-    norm: Any  # the mean size that the linear model left of the change
-    slow: Any  # was it BiCGStab's, or of a sum that had not converged?
-    products: Any  # products with J so far
+    q: jax.Array  # [S, A]
+    change: jax.Array  # [S], T(v) - v
+    numbers: jax.Array  # its minimum, its maximum, its mean size, the largest |v|
 
 
-def no_forecast() -> Forecast:
-    """The memory of an iteration that begins."""
-    return Forecast(np.float64(0), np.bool_(False), np.int32(0))
+class Memory(NamedTuple):
+    """What Newton's method remembers from step to step."""
+
+    predicted: float  # the mean size that the linear model left of the change
+    slow: bool  # are few terms not enough?
+    q: jax.Array  # [S, A], of the last sweep
 
 
 class Derivative(NamedTuple):
-    """`J`, in single precision."""
+    """`J`, in single precision; its branches are arrays of their own, which loops read faster."""
 
-    weights: jax.Array  # [K, S] or [K, S, A]; dense [S, S]
-    successors: jax.Array | None  # like the weights
-
-
-class Correction(NamedTuple):
-    """An approximate solution of `(I - J) d = F`."""
-
-    d: jax.Array  # [S]
-    norm: jax.Array  # the mean size of what the linear model leaves of F
-    products: jax.Array
-    slow: jax.Array
+    weights: Any  # K of [S] or [S, A]; dense [S, S]
+    successors: tuple[jax.Array, ...] | None  # like the weights
 
 
 def newton(
-    model: Model, softmax: Softmax, state: Iteration, tolerance: Any, limit: Any
-) -> Iteration:
-    """Newton's steps in the state values."""
+    model: Model, softmax: Softmax, mesh: Mesh, tolerance: float, greedy: bool
+) -> Callable[[Iteration], Iteration]:
+    """Newton's step as a function of where the iteration stands.
 
-    def derivative(q: jax.Array) -> Derivative:
-        return _derivative(model, softmax, q)
+    Args:
+        model: on the devices of `mesh`.
+        softmax: likewise.
+        mesh: the devices.
+        tolerance: a smaller change ends it, with a last shift.
+        greedy: is the value the maximum, so that one action of each state makes up `J`?
+    """
+    pairs = Spec(None, STATES) if model.axis == 0 else Spec(STATES)
+    sweep = on_every_device(_sweep, mesh, Sweep(pairs, Spec(STATES), Spec()), reuse=3)
+    branches = (Spec(STATES) if greedy else pairs,) * len(model.probabilities)
+    outputs = Derivative(Spec(STATES), None)
+    if model.successors is not None:
+        outputs = Derivative(branches, branches)
+    derivative = on_every_device(_derivative_of_best if greedy else _derivative, mesh, outputs)
 
-    return _newton(model, softmax, derivative, state, tolerance, limit)
-
-
-def policy_iteration(
-    model: Model, softmax: Softmax, state: Iteration, tolerance: Any, limit: Any
-) -> Iteration:
-    """The same where the value is the maximum, whose derivative takes one action of each state."""
-
-    def derivative(q: jax.Array) -> Derivative:
-        return _derivative_of_best(model, q)
-
-    return _newton(model, softmax, derivative, state, tolerance, limit)
-
-
-def _newton(
-    model: Model,
-    softmax: Softmax,
-    derivative: Callable[[jax.Array], Derivative],
-    state: Iteration,
-    tolerance: Any,
-    limit: Any,
-) -> Iteration:
     def step(state: Iteration) -> Iteration:
-        v = state.x
-        q = action_values(model, v)
-        change = values(model, softmax, q) - v
-        low, high = smallest(change), largest(change)
-        size = (high - low) / 2 if model.endless else jnp.maximum(high, -low)
-
-        def last() -> Any:
-            """What is left is a shift."""
+        predicted, slow, q = state.memory
+        q, change, numbers = sweep(model, softmax, state.x, q)
+        low, high, norm, size = np.asarray(numbers)
+        moved = (high - low) / 2 if model.endless else max(high, -low)
+        if moved <= tolerance:
             rest = (low + high) / 2 / (1 - model.discount) if model.endless else 0.0
-            return v + rest, state.memory
+            v = state.x + rest
+        else:
+            matrix = derivative(model, softmax, q)
+            kind = "few" if not slow else "krylov" if norm <= TRUST * predicted else "many"
+            correct = on_every_device(CORRECTIONS[kind], mesh, (Spec(STATES), Spec()))
+            v, left = correct(model, matrix, state.x, change)
+            predicted = float(left)
+            slow = slow or predicted > CONVERGED * norm
+        report = np.array([1, moved, size, 0])
+        return state._replace(
+            x=v, history=report[1:2], report=report, memory=Memory(predicted, slow, q)
+        )
 
-        def further() -> Any:
-            matrix, forecast = derivative(q), state.memory
-            trusted = forecast.slow & (_norm(model, change) <= TRUST * forecast.norm)
-            found = jax.lax.cond(
-                trusted,
-                lambda: _krylov(model, matrix, change),
-                lambda: _series(model, matrix, change),
-            )
-            products = forecast.products + found.products
-            return v + found.d, Forecast(found.norm, found.slow, products)
-
-        v, memory = jax.lax.cond(size <= tolerance, last, further)
-        return state._replace(x=v, change=size, memory=memory)
-
-    return repeat(step, state, tolerance, limit)
+    return step
 
 
-def _derivative_of_best(model: Model, q: jax.Array) -> Derivative:
+def first(model: Model, q: jax.Array) -> Memory:
+    """What there is to remember before the first step; `q` is some memory like that of `q`."""
+    return Memory(np.inf, not model.endless, q)
+
+
+def _sweep(model: Model, softmax: Softmax, v: jax.Array, memory: jax.Array) -> Sweep:
+    q = action_values(model, v)
+    change = values(model, softmax, q) - v
+    numbers = smallest(change), largest(change), _norm(model, change), largest(jnp.abs(v))
+    return Sweep(q, change, jnp.stack(numbers))
+
+
+def _derivative_of_best(model: Model, softmax: Softmax, q: jax.Array) -> Derivative:
     """`J` of the maximum: the transitions of the best action."""
     if model.allowed is not None:
         q = jnp.where(model.allowed, q, -jnp.inf)
-    best = jnp.expand_dims(jnp.argmax(q, model.axis), model.axis)
+    best = jnp.argmax(q + _tie_break(q), model.axis).astype(jnp.int32)
     if model.successors is None:
-        rows = jnp.take_along_axis(model.probabilities, best[..., None], axis=1)
+        rows = jnp.take_along_axis(model.probabilities, best[:, None, None], axis=1)
         return Derivative(_scaled(model, jnp.squeeze(rows, 1)), None)
-    axis = model.axis + 1
+    states = jnp.arange(best.size, dtype=jnp.int32)
+    n_actions = np.int32(q.shape[model.axis])
+    flat = states * n_actions + best if model.axis == 1 else best * np.int32(best.size) + states
 
     def of_best(x: jax.Array) -> jax.Array:
-        chosen = jnp.take_along_axis(x, best[None], axis, mode="promise_in_bounds")
-        return jnp.squeeze(chosen, axis)
+        return x.reshape(-1).at[flat].get(mode="promise_in_bounds")
 
-    return Derivative(_scaled(model, of_best(model.probabilities)), of_best(model.successors))
+    weights = tuple(_scaled(model, of_best(x)) for x in model.probabilities)
+    return Derivative(weights, tuple(map(of_best, model.successors)))
+
+
+def _tie_break(q: jax.Array) -> jax.Array:
+    """Noise of the size of rounding, the same at each call.
+
+    Where values have not arrived yet all actions tie. If the first were always taken, values could
+    not travel against it, and a step would bring them one state further; so ties fall at random.
+    """
+    numbers = jnp.arange(q.size, dtype=jnp.uint32).reshape(q.shape) * np.uint32(2654435761)
+    noise = (numbers ^ (numbers >> 15)).astype(q.dtype) * 2.0**-32
+    return noise * (largest(jnp.abs(q)) * 2.0**-48)
 
 
 def _derivative(model: Model, softmax: Softmax, q: jax.Array) -> Derivative:
@@ -154,7 +172,8 @@ def _derivative(model: Model, softmax: Softmax, q: jax.Array) -> Derivative:
     if model.successors is None:
         matrix = jnp.einsum("sa,sat->st", weights, model.probabilities)
         return Derivative(_scaled(model, matrix), None)
-    return Derivative(_scaled(model, weights[None] * model.probabilities), model.successors)
+    scaled = tuple(_scaled(model, weights * x) for x in model.probabilities)
+    return Derivative(scaled, tuple(model.successors))
 
 
 def _scaled(model: Model, x: jax.Array) -> jax.Array:
@@ -172,32 +191,32 @@ def _times(model: Model, matrix: Derivative, d: jax.Array) -> jax.Array:
     return product if product.ndim == 1 else jnp.sum(product, model.axis)
 
 
-def _series(model: Model, matrix: Derivative, change: jax.Array) -> Correction:
-    """`F + J F + J^2 F + ...`, cut off."""
+def _few_terms(model: Model, matrix: Derivative, v: Any, change: Any) -> Any:
+    return _series(model, matrix, v, change, FEW_TERMS)
+
+
+def _many_terms(model: Model, matrix: Derivative, v: Any, change: Any) -> Any:
+    return _series(model, matrix, v, change, MANY_TERMS)
+
+
+def _series(model: Model, matrix: Derivative, v: Any, change: Any, terms: int) -> Any:
+    """The values corrected by a sum, and the mean size of its last term."""
     scale, term = _normalised(change)
-    first = _norm(model, term)
-    limit, target = (TERMS_OF_A_SHIFT, SHRINK) if model.endless else (TERMS, 0.0)
 
-    def unfinished(carry: Any) -> Any:
-        i, _, _, norm = carry
-        return (i < limit) & (norm > target * first)
-
-    def add(carry: Any) -> Any:
-        i, total, term, norm = carry
+    def add(_: Any, carry: Any) -> Any:
+        term, total = carry
         term = _times(model, matrix, term)
-        norm = _norm(model, term) if model.endless else norm
-        return i + 1, total + term, term, norm
+        return term, total + term
 
-    start = (jnp.zeros((), jnp.int32), term, term, first)
-    taken, total, term, _ = jax.lax.while_loop(unfinished, add, start)
-    d = total.astype(scale.dtype)
+    term, total = jax.lax.fori_loop(0, terms, add, (term, term))
+    d = total.astype(v.dtype)
     if model.endless:
-        d = d + mean(term).astype(scale.dtype) * (model.discount / (1 - model.discount))
-    return Correction(scale * d, scale * _norm(model, term), taken, taken == limit)
+        d = d + mean(term).astype(v.dtype) * (model.discount / (1 - model.discount))
+    return v + scale * d, scale * _norm(model, term)
 
 
-def _krylov(model: Model, matrix: Derivative, change: jax.Array) -> Correction:
-    """BiCGStab (van der Vorst 1992)."""
+def _krylov(model: Model, matrix: Derivative, v: Any, change: Any) -> Any:
+    """The values corrected by BiCGStab (van der Vorst 1992), and the mean size of its residual."""
     scale, b = _normalised(change)
 
     def times(x: jax.Array) -> jax.Array:
@@ -210,7 +229,7 @@ def _krylov(model: Model, matrix: Derivative, change: jax.Array) -> Correction:
 
     def unfinished(carry: Any) -> Any:
         i, _, r, *_ = carry
-        return (i < KRYLOV_PRODUCTS) & (inner(r, r) > target)
+        return (i < KRYLOV_STEPS) & (inner(r, r) > target)
 
     def step(carry: Any) -> Any:
         i, x, r, p, product, rho, alpha, omega = carry
@@ -221,13 +240,15 @@ def _krylov(model: Model, matrix: Derivative, change: jax.Array) -> Correction:
         s = r - alpha * product
         t = times(s)
         omega = _ratio(inner(t, s), inner(t, t))
-        return i + 2, x + alpha * p + omega * s, s - omega * t, p, product, rho, alpha, omega
+        return i + 1, x + alpha * p + omega * s, s - omega * t, p, product, rho, alpha, omega
 
     one, zero = jnp.ones((), b.dtype), jnp.zeros_like(b)
     start = (jnp.zeros((), jnp.int32), zero, b, zero, zero, one, one, one)
-    taken, x, r, *_ = jax.lax.while_loop(unfinished, step, start)
-    d = scale * x.astype(scale.dtype)
-    return Correction(d, scale * _norm(model, r), taken, taken == taken)
+    _, x, r, *_ = jax.lax.while_loop(unfinished, step, start)
+    return v + scale * x.astype(v.dtype), scale * _norm(model, r)
+
+
+CORRECTIONS = {"few": _few_terms, "many": _many_terms, "krylov": _krylov}
 
 
 def _ratio(x: jax.Array, y: jax.Array) -> jax.Array:
@@ -235,7 +256,7 @@ def _ratio(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def _normalised(change: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Its largest entry, and the rest relative to it: single precision has a small range."""
+    """Its largest entry, and all relative to it: single precision has a small range."""
     scale = jnp.maximum(largest(jnp.abs(change)), jnp.finfo(change.dtype).tiny)
     return scale, (change / scale).astype(jnp.float32)
 

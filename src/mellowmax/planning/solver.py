@@ -22,7 +22,7 @@ from .solution import NotConvergedError, Solution
 __all__ = ["evaluate", "solve"]
 
 METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
-TRIAL = 4
+TRIAL, TRIAL_OF_A_LARGE_MODEL = 12, 4
 """Shifted sweeps after which `auto` decides."""
 FEW_SWEEPS = 40
 FEW_SWEEPS_OF_MAX = 15
@@ -108,10 +108,11 @@ def _choose(drive: Drive, start: Any) -> Choice:
     if not drive.model.endless:
         reason = "episodes end, so a shift of all values gains nothing"
         return Choice("newton", reason, drive.take("newton", start))
-    x = drive.take("shifted", start, limit=TRIAL)
+    trial = TRIAL_OF_A_LARGE_MODEL if drive.model.large else TRIAL
+    x = drive.take("shifted", start, limit=trial)
     if drive.status:
-        return Choice("shifted", f"{TRIAL} sweeps were enough", x)
-    before, last = drive.changes[-1][-2:]
+        return Choice("shifted", f"the first {drive.iterations} sweeps were enough", x)
+    before, last = np.concatenate(drive.changes)[-2:]
     rate = min(last / before, 1 - 1e-9)
     more = math.ceil(math.log(max(drive.tolerance, 1e-300) / last) / math.log(rate))
     speed = f"a shifted sweep leaves {rate:.2g} of the change"
@@ -132,7 +133,7 @@ def _solution(drive: Drive, choice: Choice, history: bool, began: float) -> Solu
         converged=drive.status == "converged",
         status=drive.status,
         iterations=drive.iterations,
-        residual=max(float(evidence.high), -float(evidence.low)),
+        residual=max(evidence.high, -evidence.low),
         error_bound=error if softmax.non_expansion else None,
         suboptimality_bound=bounds.loss_bound(evidence, horizon, kappa, mdp.n_branches),
         method=choice.method,
@@ -156,8 +157,8 @@ def _horizon(drive: Drive) -> tuple[float, float]:
     counted = dataclasses.replace(mdp, rewards=steps)
     drive = Drive(counted, Max(), drive.mesh, 1e-3, drive.max_iterations, None)
     evidence = drive.evidence(drive.take("newton", 0.0))
-    above = float(evidence.high)
-    return kappa, float(evidence.q.max()) / (1 - above) if above < 1 else math.inf
+    most = max(evidence.size, 1.0)
+    return kappa, most / (1 - evidence.high) if evidence.high < 1 else math.inf
 
 
 def evaluate(mdp: MDP, policy: Any, **options: Any) -> Solution:

@@ -25,7 +25,15 @@ from ..softmax import Softmax
 from .backup import Model, action_values, largest, smallest, values
 from .iteration import Iteration, repeat
 
-__all__ = ["Earlier", "in_place", "shifted", "since", "synchronous"]
+__all__ = [
+    "Earlier",
+    "from_action_values",
+    "from_number",
+    "in_place",
+    "shifted",
+    "since",
+    "synchronous",
+]
 
 RETURN = 64 * 2.0**-52
 """How near to an earlier `q`, relative to its size, is a return to it."""
@@ -54,7 +62,7 @@ def synchronous(
         change = largest(jnp.abs(new - state.x))
         return _watched(state._replace(x=new, change=change), softmax, tolerance)
 
-    return repeat(step, state, tolerance, limit)
+    return repeat(step, state, tolerance, limit, model.large)
 
 
 def in_place(
@@ -77,23 +85,43 @@ def in_place(
         q, _, change = jax.lax.fori_loop(0, n_states * n_actions, update, start)
         return _watched(state._replace(x=q, change=change), softmax, tolerance)
 
-    return repeat(step, state, tolerance, limit)
+    return repeat(step, state, tolerance, limit, large=False)
 
 
 def shifted(
     model: Model, softmax: Softmax, state: Iteration, tolerance: Any, limit: Any
 ) -> Iteration:
-    """State values, shifted after each sweep where no episode ends."""
+    """State values, shifted after each sweep where no episode ends.
+
+    `q` is kept, so that its memory serves again.
+    """
 
     def step(state: Iteration) -> Iteration:
-        new = values(model, softmax, action_values(model, state.x))
+        q = action_values(model, state.x)
+        new = values(model, softmax, q)
         low, high = smallest(new - state.x), largest(new - state.x)
         if not model.endless:  # then 0 is the value of the end, and all others are relative to it
-            return state._replace(x=new, change=jnp.maximum(high, -low))
+            return state._replace(x=new, change=jnp.maximum(high, -low), memory=q)
         rest = (low + high) / 2 * model.discount / (1 - model.discount)
-        return state._replace(x=new + rest, change=(high - low) / 2)
+        return state._replace(x=new + rest, change=(high - low) / 2, memory=q)
 
-    return repeat(step, state, tolerance, limit)
+    return repeat(step, state, tolerance, limit, model.large)
+
+
+def from_number(model: Model, softmax: Softmax, start: Any) -> tuple[jax.Array, jax.Array]:
+    """State values to start from, and an array like `q`.
+
+    Where no episode ends, a sweep from equal values needs no transitions, and is taken at once.
+    """
+    if model.endless:
+        q = model.rewards + model.discount * start
+        return values(model, softmax, q), q
+    return jnp.where(model.terminal, 0.0, start), jnp.zeros_like(model.rewards)
+
+
+def from_action_values(model: Model, softmax: Softmax, q: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The same from given action values."""
+    return values(model, softmax, q), jnp.zeros_like(q)
 
 
 def _watched(state: Iteration, softmax: Softmax, tolerance: Any) -> Iteration:
