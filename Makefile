@@ -37,6 +37,7 @@ figures: install
 
 bench: install
 	$(BIN)/python benchmarks/policies.py
+	$(BIN)/python benchmarks/planning.py
 
 clean:
-	rm -rf .venv site dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf .venv build site dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -98,7 +98,9 @@ def main():
     parser.add_argument("--peer", choices=PEERS, action="append")
     parser.add_argument("--model", choices=MODELS, action="append")
     chosen = parser.parse_args()
-    print(f"{platform.processor() or platform.machine()}, residual {RESIDUAL:g}, discount {DISCOUNT}")
+    print(
+        f"{platform.processor() or platform.machine()}, residual {RESIDUAL:g}, discount {DISCOUNT}"
+    )
     print("model             operator   solver     seconds  first  residual  memory  ours is")
     for model in chosen.model or MODELS:
         for operator in ("max", f"mellowmax {OMEGA}"):
@@ -114,7 +116,9 @@ def main():
                     goal = GOALS[peer]
                     if (peer, model) == GOAL_OF_THE_LARGEST[:2]:
                         goal = GOAL_OF_THE_LARGEST[2]
-                    verdict = f"{ratio:.1f} x faster (goal {goal:g}{'' if ratio >= goal else ', missed'})"
+                    verdict = (
+                        f"{ratio:.1f} x faster (goal {goal:g}{'' if ratio >= goal else ', missed'})"
+                    )
                 line(model, operator, peer, theirs, verdict)
 
 

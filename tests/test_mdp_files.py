@@ -58,9 +58,7 @@ def test_a_truncated_file_is_an_error_at_every_length(saved):
     whole = saved.read_bytes()
     for length in range(len(whole)):
         saved.write_bytes(whole[:length])
-        with pytest.raises(
-            ValueError, match=r"must be a saved MDP, got '.*model.npz'"
-        ):
+        with pytest.raises(ValueError, match=r"must be a saved MDP, got '.*model.npz'"):
             MDP.load(saved)
 
 
@@ -126,8 +124,7 @@ def test_a_file_of_another_kind_is_an_error(write, tmp_path):
     with pytest.raises(ValueError) as error:  # noqa: PT011
         MDP.load(path)
     assert str(error.value) == (
-        f"`path` must be a saved MDP, got {str(path)!r}, "
-        "which is damaged or of another kind"
+        f"`path` must be a saved MDP, got {str(path)!r}, which is damaged or of another kind"
     )
 
 

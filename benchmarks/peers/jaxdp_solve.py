@@ -1,21 +1,24 @@
-"""One dense model solved with jaxdp's operators, in a loop compiled here: `MODEL OPERATOR RESIDUAL`.
+"""One dense model solved with jaxdp's operators in a compiled loop: `MODEL OPERATOR RESIDUAL`.
 
-jaxdp has steps; the loop and the stopping rule are the caller's. Under the maximum its policy
-iteration is tried as well as value iteration, and the faster is reported.
+jaxdp has steps; the loop and the stopping rule are the caller's. Its checks are turned off, since
+they cannot be compiled. Under the maximum its exact policy iteration is tried too, and the faster
+of the two is reported.
 """
 
 import json
 import sys
 
+import chex
 import jax
 import jax.numpy as jnp
 import model
-import numpy as np
 
 jax.config.update("jax_enable_x64", True)
+chex.disable_asserts()
 
 from jaxdp.mdp import MDP
 from jaxdp.operator import BellmanOptOp, MellowMaxBellmanOptOp
+from jaxdp.planning import PolicyIteration
 
 successors, probabilities, rewards, discount = model.arrays()
 if successors is not None:
@@ -23,12 +26,16 @@ if successors is not None:
 n_states = len(rewards)
 mdp = MDP(
     transition=jnp.asarray(probabilities.transpose(1, 2, 0)),
-    reward=jnp.broadcast_to(jnp.asarray(rewards.T)[:, :, None], (rewards.shape[1], n_states, n_states)),
+    reward=jnp.broadcast_to(
+        jnp.asarray(rewards.T)[:, :, None], (rewards.shape[1], n_states, n_states)
+    ),
     initial=jnp.full(n_states, 1 / n_states),
     terminal=jnp.zeros(n_states),
 )
 name, *parameter = sys.argv[2].split()
-operator = BellmanOptOp() if name == "max" else MellowMaxBellmanOptOp(temperature=1 / float(parameter[0]))
+operator = (
+    BellmanOptOp() if name == "max" else MellowMaxBellmanOptOp(temperature=1 / float(parameter[0]))
+)
 tolerance = float(sys.argv[3])
 
 
@@ -45,5 +52,25 @@ def value_iteration(mdp):
     return jax.lax.while_loop(lambda carry: carry[1] > tolerance, sweep, start)
 
 
-first, seconds, (v, change) = model.timed(lambda: jax.block_until_ready(value_iteration(mdp)))
-print(json.dumps({"seconds": seconds, "first": first, "residual": float(change)}))
+@jax.jit
+def policy_iteration(mdp):
+    """Exact policy iteration until a sweep changes the values by no more than the tolerance."""
+    method = PolicyIteration(gamma=discount)
+
+    def update(carry):
+        state, _ = carry
+        state = method.update(mdp, state)
+        return state, jnp.max(jnp.abs(operator.v(mdp, state.v_val, discount) - state.v_val))
+
+    uniform = jnp.full(rewards.T.shape, 1 / rewards.shape[1])
+    start = (method.init(mdp, uniform), jnp.inf)
+    return jax.lax.while_loop(lambda carry: carry[1] > tolerance, update, start)
+
+
+best = None
+for solve in (value_iteration, policy_iteration) if name == "max" else (value_iteration,):
+    first, seconds, (_, change) = model.timed(lambda f=solve: jax.block_until_ready(f(mdp)))
+    if best is None or seconds < best["seconds"]:
+        best = {"seconds": seconds, "first": first, "residual": float(change)}
+        best["method"] = solve.__name__
+print(json.dumps(best))

@@ -17,7 +17,7 @@ except ImportError:  # the library alone does not need it
 
 from .softmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, Softmax
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "solve"]
 
 OPERATORS: dict[str, Any] = {
     "max": Max,

@@ -66,7 +66,7 @@ class MDP:
     rewards: Floats
     discount: float
     allowed: npt.NDArray[np.bool_] | None = None
-    terminal: npt.NDArray[np.bool_] | None = None
+    terminal: npt.NDArray[np.bool_] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         probabilities = checks.numbers("probabilities", self.probabilities)
@@ -153,7 +153,7 @@ class MDP:
         parts = [f"states={self.n_states}", f"actions={self.n_actions}"]
         parts.append("dense" if self.successors is None else f"branches={self.n_branches}")
         parts.append(f"discount={self.discount:g}")
-        if self.terminal is not None and self.terminal.any():
+        if self.terminal.any():
             parts.append(f"terminal={self.terminal.sum()}")
         return f"MDP({', '.join(parts)})"
 

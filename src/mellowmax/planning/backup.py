@@ -189,9 +189,9 @@ def _place(mdp: MDP, mesh: Mesh) -> Model:
         placed = _spread(np.moveaxis(array, -1, 0), 1, Spec(None, STATES), mesh)
         return _flipped(placed, mesh, branches) if flip else placed
 
-    if sparse:
+    if mdp.successors is not None:
         probabilities, successors = by_branch(mdp.probabilities), by_branch(mdp.successors)
-        ends = bool((mdp.successors == mdp.n_states).any())
+        ends = bool(np.any(mdp.successors == mdp.n_states))
         if ends and mesh.size > 1:
             # The end stays behind the last of the states that `_padded` adds.
             extra = -mdp.n_states % mesh.size

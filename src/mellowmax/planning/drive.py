@@ -79,7 +79,9 @@ class Drive:
             `q` for sweeps in place and synchronous ones, `v` for the others.
         """
         advance, state = self._method(method, start)
-        end = self.iterations + (limit or self.max_iterations)
+        end = self.max_iterations
+        if limit is not None:
+            end = min(end, self.iterations + limit)
         while not self.status and self.iterations < end:
             width = min(self._width(method), end - self.iterations)
             state = advance(state, width)
@@ -106,9 +108,12 @@ class Drive:
         if method == "shifted":
             sweep, state = sweeps.shifted, begin(*self._state_values(start))
         else:
-            q = place_pairs(self._action_values(start), self.model, self.mesh)
+            q = self._action_values(start)
+            state = begin(place_pairs(q, self.model, self.mesh))
+            if not self.softmax.non_expansion:  # a copy of its own: the other's memory is reused
+                copy = place_pairs(q.copy(), self.model, self.mesh)
+                state = state._replace(memory=sweeps.since(copy))
             sweep = sweeps.in_place if method == "in-place" else sweeps.synchronous
-            state = begin(q, () if self.softmax.non_expansion else sweeps.since(q))
         call = on_every_device(sweep, self.mesh, specifications(state), reuse=2)
 
         def advance(state: Iteration, width: int) -> Any:
@@ -127,14 +132,13 @@ class Drive:
         """`v` to start from, and an array like `q`."""
         if isinstance(start, jax.Array):
             return start, jnp.zeros_like(self.model.rewards)
-        if isinstance(start, float):
-            function, argument = sweeps.from_number, start
-        else:
-            q = place_pairs(self._action_values(start), self.model, self.mesh)
-            function, argument = sweeps.from_action_values, q
         outputs = (Spec(STATES), self.pairs)
-        call = on_every_device(function, self.mesh, outputs)
-        v, q = call(self.model, self.placed, argument)
+        if isinstance(start, float):
+            call = on_every_device(sweeps.from_number, self.mesh, outputs)
+        else:
+            call = on_every_device(sweeps.from_action_values, self.mesh, outputs)
+            start = place_pairs(self._action_values(start), self.model, self.mesh)
+        v, q = call(self.model, self.placed, start)
         return v, q
 
     def _judge(self, method: str, change: float, size: float, period: float) -> str:

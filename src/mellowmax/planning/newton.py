@@ -44,7 +44,7 @@ from .backup import (
 )
 from .iteration import Iteration
 
-__all__ = ["Memory", "first", "newton"]
+__all__ = ["Derivative", "Memory", "Sweep", "first", "newton"]
 
 FEW_TERMS, MANY_TERMS = 5, 30
 """Terms of the sum: few where no episode ends and a shift does the rest; many where values have to

@@ -32,7 +32,7 @@ from .dense import (
 )
 from .roots import all_roots, sign_changes
 
-__all__ = ["FixedPoint", "FixedPoints", "fixed_points"]
+__all__ = ["FixedPoint", "FixedPoints", "collect", "fixed_point", "fixed_points"]
 
 _DEGENERATE = 1e-7  # relative determinant below which a fixed point is one to rounding only
 _SAME = 1e-7  # relative distance below which two fixed points are one

@@ -19,7 +19,7 @@ from .drive import Callback, Drive
 from .policy import FixedPolicy
 from .solution import NotConvergedError, Solution
 
-__all__ = ["evaluate", "solve"]
+__all__ = ["Choice", "evaluate", "solve"]
 
 METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
 TRIAL, TRIAL_OF_A_LARGE_MODEL = 12, 4

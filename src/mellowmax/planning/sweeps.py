@@ -154,4 +154,5 @@ def _one_value(model: Model, s: Any, a: Any, v: jax.Array) -> jax.Array:
 
 def _of_state(softmax: Softmax, s: Any) -> Softmax:
     """The softmax with the parameter of one state, where each has its own."""
-    return jax.tree.map(lambda x: x[s] if jnp.ndim(x) else x, softmax)
+    own: Softmax = jax.tree.map(lambda x: x[s] if jnp.ndim(x) else x, softmax)
+    return own
