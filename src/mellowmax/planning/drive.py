@@ -156,7 +156,7 @@ class Drive:
             seconds = time.perf_counter() - self.began
             progress = Progress(method, self.iterations, change, self.tolerance, seconds)
             if self.callback(progress):
-                return "stopped by the callback"
+                return "stopped"
         return ""
 
     def evidence(self, x: jax.Array) -> bounds.Evidence:

@@ -41,8 +41,8 @@ class Solution:
     converged: bool
     """Did the change come down to the tolerance?"""
     status: str
-    """`converged`, `limit cycle of period p`, `out of iterations`, `limited by rounding` or
-    `stopped by the callback`."""
+    """`converged`, `limit cycle of period p`, `out of iterations`, `limited by rounding`,
+    `overflow`, or `stopped` by the callback."""
     iterations: int
     """Sweeps, or Newton's steps."""
     residual: float
