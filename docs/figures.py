@@ -1,7 +1,8 @@
-"""The figure of the README: `make figures` draws it into docs/images."""
+"""The figures of the README: `make figures` draws them into docs/images."""
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import matplotlib
@@ -11,8 +12,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mellowmax import Boltzmann, Max, Mean, Mellowmax, mellowmax_temperature
+from mellowmax.mdp import two_state
+from mellowmax.planning import Trace, trace_fixed_points
 
 IMAGES = Path(__file__).parent / "images"
+POINTS = Path(__file__).parent.parent / "tests" / "data" / "fig4_fixed_points.csv"
 STYLE = {  # Okabe and Ito's colours, told apart by dashes too
     "max": {"color": "#000000", "linestyle": ":"},
     "mean": {"color": "#999999", "linestyle": "-."},
@@ -47,17 +51,57 @@ def temperatures(axes: plt.Axes) -> None:
     axes.legend(frameon=False, loc="upper left")
 
 
+def branches(axes: plt.Axes, trace: Trace, action: int, name: str) -> None:
+    """The fixed points of one action's value, with the points of the paper's figure 4."""
+    for branch in trace.branches:
+        q = branch.q[:, 0, action]
+        stable = np.where(branch.stable, q, np.nan)
+        axes.plot(branch.parameters, q, **STYLE["boltzmann"], label="unstable")
+        axes.plot(branch.parameters, stable, color="#D55E00", linewidth=2, label="stable")
+    for fold in trace.folds:
+        axes.plot(fold.parameter, fold.q[0, action], "o", color="#000000", markersize=5)
+        above = fold.parameter < 16.6
+        shift, side = ((-6, 4), "right") if above else ((6, -4), "left")
+        axes.annotate(
+            f"{fold.parameter:.3f}",
+            (fold.parameter, fold.q[0, action]),
+            xytext=shift,
+            textcoords="offset points",
+            ha=side,
+            va="center",
+        )
+    with open(POINTS) as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    rows = [row for row in rows if row["action"] == name]
+    betas, values = ([float(row[key]) for row in rows] for key in ("beta", "q"))
+    style = {"color": "#0072B2", "markersize": 4, "alpha": 0.7, "label": "the paper's figure 4"}
+    axes.plot(betas, values, "x", **style)
+    axes.set(xlabel="$\\beta$", ylabel=f"$Q(s_1, {name})$", xlim=(15.9, 17.4))
+    axes.set_title(f"Fixed points, action {name}")
+    axes.legend(frameon=False, loc="lower right")
+
+
+def save(figure: plt.Figure, name: str) -> None:
+    """As SVG and PNG."""
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+    IMAGES.mkdir(exist_ok=True)
+    figure.savefig(IMAGES / f"{name}.svg", metadata={"Date": None})
+    figure.savefig(IMAGES / f"{name}.png", dpi=150)
+
+
 def main() -> None:
-    """Draw it as SVG and PNG."""
+    """Draw them."""
     plt.rcParams.update({"font.size": 11, "svg.hashsalt": "mellowmax", "svg.fonttype": "path"})
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     operators(left)
     temperatures(right)
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
-    IMAGES.mkdir(exist_ok=True)
-    figure.savefig(IMAGES / "operators.svg", metadata={"Date": None})
-    figure.savefig(IMAGES / "operators.png", dpi=150)
+    save(figure, "operators")
+    trace = trace_fixed_points(two_state(), Boltzmann, np.linspace(15.5, 18, 251))
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    for action, name in enumerate("ab"):
+        branches(axes[action], trace, action, name)
+    save(figure, "branches")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ PAIRS: tuple[Softmax, ...] = (
     Mellowmax(16.55),
 )
 TO_COME = (
-    "planning in MDPs with any of them, with error bounds and every fixed point",
     "SARSA and REINFORCE with any of them, thousands of runs at once",
     "each figure and table of the paper, with a verdict on each claim",
 )

@@ -161,8 +161,10 @@ def _tie_break(q: jax.Array) -> jax.Array:
     Where values have not arrived yet all actions tie. If the first were always taken, values could
     not travel against it, and a step would bring them one state further; so ties fall at random.
     """
-    numbers = jnp.arange(q.size, dtype=jnp.uint32).reshape(q.shape) * np.uint32(2654435761)
-    noise = (numbers ^ (numbers >> 15)).astype(q.dtype) * 2.0**-32
+    bits = jnp.arange(q.size, dtype=jnp.uint32).reshape(q.shape)
+    for multiplier in (0x7FEB352D, 0x846CA68B):  # mixes them well
+        bits = (bits ^ (bits >> 16)) * np.uint32(multiplier)
+    noise = (bits ^ (bits >> 16)).astype(q.dtype) * 2.0**-32
     return noise * (largest(jnp.abs(q)) * 2.0**-48)
 
 

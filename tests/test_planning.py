@@ -1,0 +1,690 @@
+"""Planning: the right values by every method, the paper's algorithm, and every way to end."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import subprocess
+import sys
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse
+import scipy.sparse.linalg
+from jax.sharding import Mesh
+
+from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
+from mellowmax.mdp import MDP, chain, garnet, grid_world, random_mdp, two_state
+from mellowmax.planning import NotConvergedError, Progress, evaluate, solve
+
+METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
+methods = pytest.mark.parametrize("method", METHODS)
+WALLS = ["....#...", ".##.#.#.", ".#......", "...##.#G"]
+
+
+def masked(*, dense):
+    """Rewards of each transition, actions that are not there, and a terminal state."""
+    rng = np.random.default_rng(1)
+    transitions = rng.dirichlet(np.full(12, 0.3), (12, 3)) * (rng.random((12, 3, 12)) < 0.7)
+    transitions[..., 0] += 0.01
+    transitions /= transitions.sum(-1, keepdims=True)
+    rewards = rng.normal(size=transitions.shape)
+    allowed = rng.random((12, 3)) < 0.6
+    allowed[~allowed.any(1), 1] = True
+    terminal = np.arange(12) == 7
+    if dense:
+        return MDP.from_arrays(transitions, rewards, 0.95, allowed=allowed, terminal=terminal)
+    matrices = [scipy.sparse.csr_array(transitions[:, a]) for a in range(3)]
+    earned = [scipy.sparse.csr_array(rewards[:, a]) for a in range(3)]
+    return MDP.from_sparse(matrices, earned, 0.95, allowed=allowed, terminal=terminal)
+
+
+def ladder(discount=1.0):
+    """Up one rung or two, surely, until the top; what a step earns differs."""
+
+    def climb(s, a):
+        return [(1.0, s + 1 + a, math.sin(3 * s + a), s + 1 + a >= 30)]
+
+    return MDP.from_function(climb, 30, 2, discount)
+
+
+def hazard():
+    """Every step ends the episode with a probability of at least 0.05."""
+    rng = np.random.default_rng(2)
+    probabilities = np.append(rng.dirichlet(np.ones(3), (20, 2)) * 0.95, np.full((20, 2, 1), 0.05), 2)
+    successors = np.append(rng.integers(21, size=(20, 2, 3)), np.full((20, 2, 1), 20), 2)
+    return MDP(successors, probabilities, rng.normal(size=(20, 2)), 1.0)
+
+
+MODELS = {
+    "FrozenLake": lambda: MDP.from_gymnasium("FrozenLake-v1", 0.99),
+    "FrozenLake8x8": lambda: MDP.from_gymnasium("FrozenLake8x8-v1", 0.99),
+    "Taxi": lambda: MDP.from_gymnasium("Taxi-v4", 0.95),
+    "CliffWalking": lambda: MDP.from_gymnasium("CliffWalking-v1", 0.98),
+    "garnet": lambda: garnet(40, 3, 5, seed=0, discount=0.98),
+    "grid": lambda: grid_world(WALLS, goal_reward=10.0, discount=0.97),
+    "chain": lambda: chain(20, discount=0.97),
+    "masked": lambda: masked(dense=False),
+    "dense": lambda: masked(dense=True),
+    "myopic": lambda: garnet(30, 4, 3, seed=1, discount=0.0),
+    "ladder": ladder,
+    "hazard": hazard,
+}
+ENVIRONMENTS = {
+    "FrozenLake": "FrozenLake-v1",
+    "FrozenLake8x8": "FrozenLake8x8-v1",
+    "Taxi": "Taxi-v4",
+    "CliffWalking": "CliffWalking-v1",
+}
+models = pytest.mark.parametrize("name", MODELS)
+
+
+@functools.cache
+def model(name):
+    return MODELS[name]()
+
+
+def there(mdp):
+    return np.ones(mdp.rewards.shape[:2], bool) if mdp.allowed is None else mdp.allowed
+
+
+def table(name):
+    """`[A]` matrices `[S, S]` and rewards `[S, A]`, -inf where there is no action.
+
+    For Gymnasium's they are read from its own table; what ends an episode has no column.
+    """
+    mdp = model(name)
+    if name not in ENVIRONMENTS:
+        transitions, rewards = mdp.to_scipy()
+        matrices = [transitions[a :: mdp.n_actions] for a in range(mdp.n_actions)]
+        return matrices, np.where(there(mdp), rewards, -np.inf)
+    branches = gymnasium.make(ENVIRONMENTS[name]).unwrapped.P
+    transitions = np.zeros((mdp.n_actions, mdp.n_states, mdp.n_states))
+    rewards = np.zeros((mdp.n_states, mdp.n_actions))
+    for s, actions in branches.items():
+        for a, outcomes in actions.items():
+            for probability, successor, reward, ends in outcomes:
+                rewards[s, a] += probability * reward
+                transitions[a, s, successor] += 0.0 if ends else probability
+    return [scipy.sparse.csr_array(matrix) for matrix in transitions], rewards
+
+
+@functools.cache
+def policy_iteration(name):
+    """The optimal values of pairs, as QuantEcon finds them: a linear system for each policy."""
+    (matrices, rewards), discount = table(name), model(name).discount
+    states = np.arange(len(rewards))
+    policy = rewards.argmax(1)
+    while True:
+        rows = scipy.sparse.vstack([matrices[a][[s]] for s, a in enumerate(policy)])
+        system = (scipy.sparse.eye_array(len(states)) - discount * rows).tocsc()
+        v = scipy.sparse.linalg.spsolve(system, rewards[states, policy])
+        q = rewards + discount * np.stack([matrix @ v for matrix in matrices], 1)
+        better = np.where(q.max(1) > q[states, policy] + 1e-11, q.argmax(1), policy)
+        if (better == policy).all():
+            return q
+        policy = better
+
+
+def value_iteration(name):
+    """The optimal values of states, as MDPtoolbox finds them: `[A]` matrices `[S, S]`, sweeps."""
+    (matrices, rewards), discount = table(name), model(name).discount
+    v, change = np.zeros(len(rewards)), math.inf
+    while change > 1e-12:
+        new = np.max([r + discount * p @ v for p, r in zip(matrices, rewards.T, strict=True)], 0)
+        v, change = new, np.abs(new - v).max()
+    return v
+
+
+def linear_program(name):
+    """The optimal values of states: the least that no action improves on (SciPy's HiGHS)."""
+    (matrices, rewards), discount = table(name), model(name).discount
+    rows = [discount * matrix - scipy.sparse.eye_array(len(rewards)) for matrix in matrices]
+    finite = np.isfinite(rewards.T.ravel())
+    result = scipy.optimize.linprog(
+        np.ones(len(rewards)),
+        A_ub=scipy.sparse.vstack(rows).tocsr()[finite],
+        b_ub=-rewards.T.ravel()[finite],
+        bounds=(None, None),
+        options={"primal_feasibility_tolerance": 1e-10},
+    )
+    return result.x
+
+
+def sweep(mdp, softmax, q):
+    """One synchronous sweep with NumPy."""
+    transitions, rewards = mdp.to_numpy()
+    return rewards + mdp.discount * transitions @ softmax.value(q, where=mdp.allowed)
+
+
+def value_of(mdp, policy):
+    """What a policy earns, by `numpy.linalg.solve`."""
+    transitions, rewards = mdp.to_numpy()
+    along = np.einsum("sa,sat->st", policy, transitions)
+    return np.linalg.solve(np.eye(mdp.n_states) - mdp.discount * along, (policy * rewards).sum(1))
+
+
+# Values.
+
+
+@models
+def test_three_references_agree(name):
+    best = policy_iteration(name).max(1)
+    np.testing.assert_allclose(value_iteration(name), best, atol=1e-9)
+    np.testing.assert_allclose(linear_program(name), best, atol=1e-8)
+
+
+@methods
+@models
+def test_under_the_maximum_the_values_are_optimal(name, method):
+    solution = solve(model(name), Max(), method=method, tolerance=1e-11)
+    best = policy_iteration(name)
+    np.testing.assert_allclose(solution.value, best.max(1), atol=1e-8, rtol=0)
+    counts = np.isfinite(best)
+    np.testing.assert_allclose(solution.q[counts], best[counts], atol=1e-8, rtol=0)
+    assert np.all(solution.q[~counts] == 0)
+    earned = value_of(model(name), solution.policy)
+    np.testing.assert_allclose(earned, best.max(1), atol=1e-8, rtol=0)
+
+
+SOFT = [Mean(), EpsilonGreedy(0.2), Mellowmax(3.0), Mellowmax(-2.0), Boltzmann(0.5)]
+
+
+@pytest.mark.parametrize("softmax", SOFT, ids=str)
+@pytest.mark.parametrize("name", ["garnet", "grid", "masked"])
+def test_under_a_softmax_all_methods_find_the_value_of_its_own_policy(name, softmax):
+    mdp = model(name)
+    for method in METHODS:
+        solution = solve(mdp, softmax, method=method, tolerance=1e-11)
+        residual = np.abs(sweep(mdp, softmax, solution.q) - solution.q).max()
+        assert residual <= solution.residual + 1e-13 <= 2e-11, method
+        np.testing.assert_allclose(
+            solution.value, softmax.value(solution.q, where=mdp.allowed), rtol=1e-13
+        )
+        policy = solution.policy
+        np.testing.assert_allclose((policy * solution.q).sum(1), solution.value, atol=1e-11)
+        assert np.all(policy[~there(mdp)] == 0)
+        np.testing.assert_allclose(value_of(mdp, policy), solution.value, atol=2e-9)
+        first = solution if method == "auto" else first
+        np.testing.assert_allclose(solution.q, first.q, atol=2e-9)
+
+
+@pytest.mark.parametrize("name", ["FrozenLake", "garnet", "masked", "dense", "ladder", "hazard"])
+def test_a_policy_is_evaluated_exactly(name, rng):
+    mdp = model(name)
+    policy = rng.random(mdp.rewards.shape[:2]) * there(mdp)
+    policy /= policy.sum(1, keepdims=True)
+    expected = value_of(mdp, policy)
+    solution = evaluate(mdp, policy, tolerance=1e-12)
+    assert np.abs(solution.value - expected).max() <= solution.error_bound <= 1e-8
+    np.testing.assert_allclose((policy * solution.q).sum(1), solution.value, atol=1e-12)
+    assert np.array_equal(solution.policy, policy)
+
+
+def test_a_policy_that_sums_to_1_in_single_precision_keeps_its_bound():
+    """Rows up to 1e-6 from 1 are accepted; the value is that of the row, rescaled or not."""
+    mdp = garnet(30, 2, 3, seed=0, discount=0.9999)
+    policy = np.tile([0.3 + 4e-7, 0.7 + 4e-7], (30, 1))
+    solution = evaluate(mdp, policy, tolerance=1e-12)
+    as_given, rescaled = value_of(mdp, policy), value_of(mdp, policy / policy.sum(1)[:, None])
+    off = min(np.abs(solution.value - exact).max() for exact in (as_given, rescaled))
+    assert off <= solution.error_bound
+
+
+@methods
+def test_dense_and_sparse_are_the_same_model(method):
+    for softmax in (Max(), Mellowmax(4.0)):
+        dense, sparse = (
+            solve(model(name), softmax, method=method, tolerance=1e-11)
+            for name in ("dense", "masked")
+        )
+        np.testing.assert_allclose(dense.q, sparse.q, atol=1e-9)
+        assert dense.method == sparse.method
+
+
+@methods
+def test_one_parameter_for_each_state(method):
+    """States with the parameter 0.5 and states with 6: their values, each by its own operator."""
+    for name in ("garnet", "masked"):
+        mdp = model(name)
+        odd = np.arange(mdp.n_states) % 2 == 1
+        solution = solve(
+            mdp, Mellowmax(np.where(odd, 0.5, 6.0)), method=method, tolerance=1e-11
+        )
+        values = [Mellowmax(omega).value(solution.q, where=mdp.allowed) for omega in (0.5, 6.0)]
+        np.testing.assert_allclose(solution.value, np.where(odd, *values), atol=1e-13)
+        transitions, rewards = mdp.to_numpy()
+        again = rewards + mdp.discount * transitions @ np.where(odd, *values)
+        np.testing.assert_allclose(solution.q, again, atol=2e-11)
+
+
+# Algorithm 2.
+
+
+def plain(softmax):
+    """The operators on a list of numbers, from their formulas."""
+
+    def boltzmann(row):
+        weights = [math.exp(softmax.beta * (x - max(row))) for x in row]
+        return sum(w * x for w, x in zip(weights, row, strict=True)) / sum(weights)
+
+    def mellowmax(row):
+        total = sum(math.exp(softmax.omega * (x - max(row))) for x in row)
+        return max(row) + math.log(total / len(row)) / softmax.omega
+
+    def epsilon_greedy(row):
+        return softmax.epsilon * sum(row) / len(row) + (1 - softmax.epsilon) * max(row)
+
+    kinds = {Max: max, Boltzmann: boltzmann, Mellowmax: mellowmax, EpsilonGreedy: epsilon_greedy}
+    return kinds[type(softmax)]
+
+
+def loop(mdp, softmax, start, *, in_place):
+    """Algorithm 2, line by line, or its simultaneous form: `Q` and the change after each sweep."""
+    transitions, rewards = (array.tolist() for array in mdp.to_numpy())
+    operator, counts = plain(softmax), there(mdp)
+    states, actions = range(mdp.n_states), range(mdp.n_actions)
+    q = [[start[s][a] * bool(counts[s, a] and not mdp.terminal[s]) for a in actions] for s in states]
+
+    def value(rows, s):
+        return operator([x for x, counted in zip(rows[s], counts[s], strict=True) if counted])
+
+    while True:
+        change = 0.0
+        before = [list(row) for row in q]
+        for s in states:
+            for a in actions:
+                seen = q if in_place else before
+                expected = sum(p * value(seen, t) for t, p in enumerate(transitions[s][a]) if p)
+                q[s][a] = rewards[s][a] + mdp.discount * expected
+                change = max(change, abs(q[s][a] - before[s][a]))
+        yield np.array(q), change
+
+
+@pytest.mark.parametrize("method", ["in-place", "synchronous"])
+@pytest.mark.parametrize("softmax", [Max(), EpsilonGreedy(0.3), Mellowmax(5.0), Boltzmann(2.0)], ids=str)
+@pytest.mark.parametrize("name", ["random", "masked", "ends"])
+def test_sweeps_are_those_of_algorithm_2(name, softmax, method, rng):
+    mdp = {
+        "random": lambda: random_mdp(5, n_states=4, n_actions=3, discount=0.8),
+        "masked": lambda: masked(dense=False),
+        "ends": lambda: MDP.from_gymnasium("FrozenLake-v1", 0.9),
+    }[name]()
+    start = rng.normal(size=mdp.rewards.shape[:2])
+    run = functools.partial(solve, mdp, softmax, method=method, initial=start, throw=False)
+    by_hand = loop(mdp, softmax, start, in_place=method == "in-place")
+    sweeps = [next(by_hand) for _ in range(8)]
+    for n, (q, _) in enumerate(sweeps, 1):
+        solution = run(tolerance=0, max_iterations=n)
+        assert solution.iterations == n
+        np.testing.assert_allclose(solution.q, q, atol=1e-13, rtol=0)
+    changes = [change for _, change in sweeps]
+    np.testing.assert_allclose(
+        run(tolerance=0, max_iterations=8, history=True).history, changes, atol=1e-13, rtol=0
+    )
+    while changes[-1] > 1e-4:
+        changes.append(next(by_hand)[1])
+    assert run(tolerance=1e-4).iterations == len(changes)
+
+
+# Options, and ways to end.
+
+
+@methods
+def test_a_solve_can_start_anywhere(method, rng):
+    for mdp in (model("garnet"), model("masked")):
+        best = solve(mdp, Mellowmax(2.0), tolerance=1e-12)
+        for initial in (100.0, -3, rng.normal(size=mdp.rewards.shape[:2]), best.q):
+            solution = solve(
+                mdp, Mellowmax(2.0), method=method, initial=initial, tolerance=1e-11
+            )
+            np.testing.assert_allclose(solution.q, best.q, atol=1e-9)
+        assert solution.iterations <= 2  # from the solution itself
+    few = solve(mdp, Max(), method=method, initial=1e6, max_iterations=1, throw=False)
+    assert np.abs(few.q).max() > 1e4  # a start is not ignored
+
+
+@methods
+def test_the_tolerance_is_kept_and_costs_iterations(method):
+    taken = []
+    for tolerance in (1e-2, 1e-5, 1e-8):
+        solution = solve(
+            model("grid"), Mellowmax(2.0), method=method, tolerance=tolerance, history=True
+        )
+        assert solution.converged
+        assert solution.status == "converged"
+        assert solution.residual <= tolerance
+        assert len(solution.history) == solution.iterations
+        assert solution.history[-1] <= tolerance < solution.history[:-1].min()
+        taken.append(solution.iterations)
+    assert taken == sorted(set(taken))
+
+
+def test_the_changes_of_synchronous_sweeps_shrink_by_the_discount():
+    mdp = model("garnet")
+    for softmax in (Max(), Mean(), Mellowmax(3.0)):
+        history = solve(mdp, softmax, method="synchronous", history=True).history
+        assert len(history) > 500
+        ratios = history[1:] / history[:-1]
+        assert ratios.max() <= mdp.discount * (1 + 1e-6)
+        assert ratios[-1] == pytest.approx(mdp.discount, rel=1e-3)
+    assert solve(mdp, Max()).history is None
+
+
+def test_the_history_of_many_calls_is_one():
+    """More sweeps than one compiled loop takes."""
+    mdp = chain(10, discount=0.998)
+    solution = solve(mdp, Mean(), method="synchronous", tolerance=1e-6, history=True)
+    assert len(solution.history) == solution.iterations > 2048
+    assert np.all(np.diff(solution.history[100:]) < 0)
+
+
+@methods
+@pytest.mark.parametrize("limit", [1, 5, 14])
+def test_iterations_are_limited(method, limit):
+    with pytest.raises(NotConvergedError) as error:
+        solve(model("garnet"), Mellowmax(3.0), method=method, tolerance=1e-30, max_iterations=limit)
+    solution = error.value.solution
+    assert solution.status == "out of iterations"
+    assert not solution.converged
+    assert solution.iterations == limit
+    assert "enough" not in solution.reason
+    assert str(error.value) == (
+        f"{solution.method} under Mellowmax(omega=3.0) did not converge: out of iterations after "
+        f"{limit} iterations, with a residual of {solution.residual:.3g} (tolerance 1e-30); "
+        "`throw=False` returns it as it is"
+    )
+    assert np.abs(sweep(model("garnet"), Mellowmax(3.0), solution.q) - solution.q).max() <= (
+        solution.residual * (1 + 1e-9)
+    )
+
+
+@methods
+@pytest.mark.parametrize("softmax", [Max(), Mellowmax(3.0), Boltzmann(0.5)], ids=str)
+def test_rounding_ends_a_solve_that_asks_for_more(method, softmax):
+    """A solve that cannot get nearer ends; at times it does reach a change of 0."""
+    for name in ("garnet", "grid"):
+        solution = solve(model(name), softmax, method=method, tolerance=0, throw=False)
+        assert solution.status in ("limited by rounding", "converged")
+        assert solution.residual <= 1e-14 * np.abs(solution.q).max()
+
+
+@methods
+@pytest.mark.parametrize("softmax", [Max(), Mellowmax(3e-13), Boltzmann(3e-13)], ids=str)
+def test_huge_rewards_are_limited_by_rounding(method, softmax):
+    mdp = model("garnet")
+    scaled = dataclasses.replace(mdp, rewards=1e13 * mdp.rewards)
+    with pytest.raises(NotConvergedError, match="limited by rounding") as error:
+        solve(scaled, softmax, method=method)
+    kind = type(softmax)
+    usual = solve(mdp, kind(3.0) if dataclasses.astuple(softmax) else kind(), tolerance=1e-12)
+    np.testing.assert_allclose(error.value.solution.q, 1e13 * usual.q, rtol=1e-11)
+
+
+def test_values_that_overflow_are_reported():
+    mdp = MDP.from_arrays(np.full((2, 2, 2), 0.5), [[1e307, 2e307], [1, 3e307]], 0.999)
+    for method in METHODS:
+        solution = solve(mdp, Max(), method=method, throw=False)
+        assert not solution.converged
+        assert solution.status == "overflow", method
+
+
+def ring(n_states):
+    """Go on for nothing, or stay for -1."""
+    states = np.arange(n_states)
+    successors = np.stack([(states + 1) % n_states, states], 1)[..., None]
+    return MDP(successors, np.ones_like(successors), [[0.0, -1.0]] * n_states, 0.98)
+
+
+CYCLES = {
+    "2, synchronous": (ring(2), 3.0, "synchronous", 2),
+    "3, synchronous": (ring(3), 3.0, "synchronous", 3),
+    "5, synchronous": (ring(5), 2.0, "synchronous", 5),
+    "2, chosen by auto": (ring(2), 2.0, "auto", 2),
+    "2, negative beta": (dataclasses.replace(ring(2), rewards=-ring(2).rewards), -3.0, "auto", 2),
+    "2, in place": (
+        MDP(
+            [[[1], [2]], [[1], [2]], [[0], [0]]],
+            np.ones((3, 2, 1)),
+            [[0.6, -0.6], [-0.4, 1.0], [0.4, -0.8]],
+            0.98,
+        ),
+        2.0,
+        "in-place",
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CYCLES)
+def test_boltzmann_can_end_in_a_cycle(name):
+    mdp, beta, method, period = CYCLES[name]
+    start = np.zeros((mdp.n_states, 2))
+    start[0, 0] = 0.1
+    solution = solve(mdp, Boltzmann(beta), method=method, initial=start, throw=False)
+    assert solution.status == f"limit cycle of period {period}"
+    assert not solution.converged
+    assert solution.residual > 0.1
+    assert solution.error_bound is None
+    by_hand = loop(mdp, Boltzmann(beta), start, in_place=method == "in-place")
+    sweeps = [next(by_hand) for _ in range(2500)]
+    assert min(change for _, change in sweeps[-period:]) > 0.1
+    returns = [np.abs(sweeps[-1][0] - sweeps[-1 - p][0]).max() for p in range(1, period + 1)]
+    assert min(returns[:-1]) > 0.1
+    assert returns[-1] < 1e-12
+    cycle = [np.abs(solution.q - q).max() for q, _ in sweeps[-period:]]
+    assert min(cycle) < 1e-10
+
+
+def test_a_mellowmax_of_the_same_ring_converges():
+    start = np.array([[0.1, 0.0], [0.0, 0.0]])
+    for method in METHODS:
+        assert solve(ring(2), Mellowmax(3.0), method=method, initial=start).converged
+
+
+def test_boltzmann_converges_where_it_does():
+    solution = solve(two_state(), Boltzmann(5.0), tolerance=1e-12)
+    assert solution.converged
+    assert np.abs(sweep(two_state(), Boltzmann(5.0), solution.q) - solution.q).max() <= 2e-12
+    assert solution.error_bound is None
+    assert "not proved" in str(solution)
+
+
+@methods
+def test_a_callback_hears_and_stops(method):
+    heard = []
+    mdp = chain(300, discount=0.9999)
+    options = {"method": method, "tolerance": 1e-12, "max_iterations": 4000, "throw": False}
+    solution = solve(mdp, Mellowmax(2.0), callback=heard.append, **options)
+    assert all(isinstance(progress, Progress) for progress in heard)
+    iterations = [progress.iterations for progress in heard]
+    assert len(heard) >= 2
+    assert iterations == sorted(set(iterations))
+    assert iterations[-1] < solution.iterations
+    assert {progress.tolerance for progress in heard} == {1e-12}
+    assert heard[-1].method == solution.method
+    assert all(progress.change > 1e-12 for progress in heard)
+    seconds = [progress.seconds for progress in heard]
+    assert seconds == sorted(seconds)
+
+    stopped = solve(mdp, Mellowmax(2.0), callback=lambda _: True, **options)
+    assert stopped.status == "stopped by the callback"
+    assert stopped.iterations == iterations[0]
+    assert "enough" not in stopped.reason
+    with pytest.raises(NotConvergedError, match="stopped by the callback"):
+        solve(mdp, Mellowmax(2.0), callback=lambda _: True, **options | {"throw": True})
+
+
+def test_auto_says_what_it_chose_and_why():
+    def chosen(mdp, softmax, **options):
+        solution = solve(mdp, softmax, **options)
+        return solution.method, solution.reason
+
+    mixing = garnet(200, 4, 20, seed=0, discount=0.99)
+    method, reason = chosen(mixing, Mellowmax(2.0), tolerance=1e-13)
+    history = solve(mixing, Mellowmax(2.0), tolerance=1e-13, history=True).history
+    assert method == "shifted"
+    assert reason.startswith(f"a shifted sweep leaves {history[11] / history[10]:.2g} of the change")
+    assert reason.endswith("more to go")
+    method, reason = chosen(chain(100, discount=0.999), Mellowmax(2.0))
+    assert method == "newton"
+    assert reason.startswith("a shifted sweep leaves ")
+    assert reason.endswith("over 40 more would be needed")
+    assert chosen(mixing, Max(), tolerance=0.1) == ("shifted", "the first 3 sweeps were enough")
+    for name in ("FrozenLake", "grid", "hazard"):
+        assert chosen(model(name), Max()) == (
+            "newton",
+            "episodes end, so a shift of all values gains nothing",
+        )
+    assert chosen(mixing, Boltzmann(0.1)) == (
+        "synchronous",
+        "no method is sure to converge here, and plain sweeps show what happens",
+    )
+    for method in METHODS[1:]:
+        assert chosen(mixing, Max(), method=method) == (method, "as asked")
+
+
+# What a solve leaves behind.
+
+
+@methods
+def test_solves_repeat_bit_by_bit_and_leave_the_model_and_the_start_alone(method, rng):
+    mdp = masked(dense=False)
+    before = {
+        field.name: np.array(getattr(mdp, field.name)) for field in dataclasses.fields(mdp)
+    }
+    start = rng.normal(size=mdp.rewards.shape[:2])
+    kept = start.copy()
+    for softmax in (Mellowmax(3.0), Boltzmann(0.5)):
+        first, second = (
+            solve(mdp, softmax, method=method, initial=start, history=True) for _ in range(2)
+        )
+        for name in ("q", "value", "policy", "history", "residual", "suboptimality_bound"):
+            assert np.array_equal(getattr(first, name), getattr(second, name))
+    assert np.array_equal(start, kept)
+    for name, values in before.items():
+        assert np.array_equal(getattr(mdp, name), values)
+    first.q[:] = np.nan  # the results are the caller's
+    assert np.array_equal(solve(mdp, softmax, method=method, initial=start).q, second.q)
+
+
+def test_a_saved_solution_has_the_same_numbers(tmp_path):
+    for softmax in (Mellowmax(3.0), Boltzmann(0.5)):
+        solution = solve(model("masked"), softmax)
+        solution.save(tmp_path / "solution.npz")
+        with np.load(tmp_path / "solution.npz", allow_pickle=False) as saved:
+            for name in ("q", "value", "policy"):
+                assert np.array_equal(saved[name], getattr(solution, name))
+            names = ("converged", "status", "iterations", "residual", "method", "reason")
+            for name in (*names, "suboptimality_bound"):
+                assert saved[name].item() == getattr(solution, name)
+            assert saved["softmax"].item() == str(softmax)
+            if solution.error_bound is None:
+                assert "error_bound" not in saved
+            else:
+                assert saved["error_bound"].item() == solution.error_bound
+
+
+def test_a_solution_says_what_it_is():
+    solution = solve(model("garnet"), Mellowmax(3.0))
+    lines = [line.split(None, 1) for line in str(solution).splitlines()]
+    assert lines[:5] == [
+        ["operator", "Mellowmax(omega=3.0)"],
+        ["method", f"{solution.method}: {solution.reason}"],
+        ["status", f"converged after {solution.iterations} iterations"],
+        ["residual", f"{solution.residual:.3g}"],
+        ["error", f"{solution.error_bound:.3g} at most"],
+    ]
+    assert f"below optimum  {solution.suboptimality_bound:.3g} at most" in str(solution)
+    assert 0 < solution.seconds < 100
+
+
+def test_float64_whatever_the_flag_says():
+    code = """
+import jax, numpy as np
+from mellowmax import Mellowmax
+from mellowmax.mdp import garnet
+from mellowmax.planning import evaluate, solve
+print(jax.config.jax_enable_x64)
+mdp = garnet(40, 3, 5, seed=0, discount=0.98)
+for method in ("auto", "in-place", "synchronous", "shifted", "newton"):
+    solution = solve(mdp, Mellowmax(3.0), method=method)
+    policy = solution.policy
+    assert solution.q.dtype == solution.value.dtype == policy.dtype == np.float64
+    print(method, solution.iterations, solution.q.tobytes().hex())
+print(evaluate(mdp, policy).value.tobytes().hex())
+print(jax.config.jax_enable_x64, jax.numpy.arange(3.0).dtype)
+"""
+    on, off = (
+        subprocess.run([sys.executable, "-W", "error", "-c", head + code], capture_output=True, text=True)
+        for head in ("import jax; jax.config.update('jax_enable_x64', True)\n", "")
+    )
+    assert not off.stderr
+    flag, *results, after = off.stdout.splitlines()
+    assert (flag, after) == ("False", "False float32")
+    assert ["True", *results, "True float64"] == on.stdout.splitlines()
+
+
+# Wrong arguments.
+
+
+def rejected(kind, message, mdp=None, softmax=None, **options):
+    with pytest.raises(kind) as error:
+        solve(two_state() if mdp is None else mdp, Max() if softmax is None else softmax, **options)
+    assert str(error.value).startswith(message), str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_wrong_arguments_give_one_sentence():
+    rejected(TypeError, "`mdp` must be an MDP, got 3", mdp=3)
+    needed = "`softmax` must be a Softmax such as Mellowmax(5.0), got "
+    rejected(TypeError, f"{needed}'max'", softmax="max")
+    rejected(TypeError, needed, softmax=Max)
+    names = "auto, in-place, synchronous, shifted, newton"
+    for method in ("vi", None, 3):
+        rejected(ValueError, f"`method` must be one of {names}, got {method!r}", method=method)
+    for tolerance in (-1e-3, math.nan):
+        rejected(
+            ValueError, f"`tolerance` must be at least 0, got {tolerance}", tolerance=tolerance
+        )
+    for limit in (0, -5, 2.5, None):
+        rejected(
+            ValueError,
+            f"`max_iterations` must be a whole number from 1, got {limit!r}",
+            max_iterations=limit,
+        )
+    for initial in (math.nan, np.inf, np.zeros(2), np.zeros((2, 3)), [[0.0, math.nan], [0.0, 0.0]]):
+        message = "`initial` must be a finite number or an array of them with the shape (2, 2), got"
+        rejected(ValueError, message, initial=initial)
+    for omega in (np.ones(3), np.ones(1)):
+        rejected(
+            ValueError,
+            "`softmax` must have one parameter, or one for each of the 2 states, got the shape "
+            f"({len(omega)},)",
+            softmax=Mellowmax(omega),
+        )
+    rejected(
+        ValueError,
+        "`mesh` must have the one axis 'states', got ('x',)",
+        mesh=Mesh(np.array(jax.devices()[:1]), ("x",)),
+    )
+
+
+def test_wrong_policies_give_one_sentence():
+    cases = [
+        (two_state(), np.ones((3, 2)), "`policy` must have the shape (2, 2), got (3, 2)"),
+        (two_state(), [1.0, 0.0], "`policy` must have the shape (2, 2), got (2,)"),
+        (two_state(), [[1.0, 0.0], [0.5, 0.6]], "must be a distribution, got [0.5 0.6] in state 1"),
+        (two_state(), [[1.5, -0.5]] * 2, "must be a distribution, got [ 1.5 -0.5] in state 0"),
+        (two_state(), [[math.nan, 1.0]] * 2, "must be a distribution, got [nan  1.] in state 0"),
+        (masked(dense=True), np.full((12, 3), 1 / 3), "`policy` must take allowed actions, got "),
+    ]
+    for mdp, policy, message in cases:
+        with pytest.raises(ValueError, match="`policy` must") as error:
+            evaluate(mdp, policy)
+        assert message in str(error.value)
+        assert "\n" not in str(error.value)
