@@ -78,7 +78,7 @@ def branches(axes: plt.Axes, trace: Trace, action: int, name: str) -> None:
     axes.plot(betas, values, "x", **style)
     axes.set(xlabel="$\\beta$", ylabel=f"$Q(s_1, {name})$", xlim=(15.9, 17.4))
     axes.set_title(f"Fixed points, action {name}")
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="upper left")
 
 
 def save(figure: plt.Figure, name: str) -> None:
