@@ -55,7 +55,9 @@ def ladder(discount=1.0):
 def hazard():
     """Every step ends the episode with a probability of at least 0.05."""
     rng = np.random.default_rng(2)
-    probabilities = np.append(rng.dirichlet(np.ones(3), (20, 2)) * 0.95, np.full((20, 2, 1), 0.05), 2)
+    probabilities = np.append(
+        rng.dirichlet(np.ones(3), (20, 2)) * 0.95, np.full((20, 2, 1), 0.05), 2
+    )
     successors = np.append(rng.integers(21, size=(20, 2, 3)), np.full((20, 2, 1), 20), 2)
     return MDP(successors, probabilities, rng.normal(size=(20, 2)), 1.0)
 
@@ -252,9 +254,7 @@ def test_one_parameter_for_each_state(method):
     for name in ("garnet", "masked"):
         mdp = model(name)
         odd = np.arange(mdp.n_states) % 2 == 1
-        solution = solve(
-            mdp, Mellowmax(np.where(odd, 0.5, 6.0)), method=method, tolerance=1e-11
-        )
+        solution = solve(mdp, Mellowmax(np.where(odd, 0.5, 6.0)), method=method, tolerance=1e-11)
         values = [Mellowmax(omega).value(solution.q, where=mdp.allowed) for omega in (0.5, 6.0)]
         np.testing.assert_allclose(solution.value, np.where(odd, *values), atol=1e-13)
         transitions, rewards = mdp.to_numpy()
@@ -288,7 +288,9 @@ def loop(mdp, softmax, start, *, in_place):
     transitions, rewards = (array.tolist() for array in mdp.to_numpy())
     operator, counts = plain(softmax), there(mdp)
     states, actions = range(mdp.n_states), range(mdp.n_actions)
-    q = [[start[s][a] * bool(counts[s, a] and not mdp.terminal[s]) for a in actions] for s in states]
+    q = [
+        [start[s][a] * bool(counts[s, a] and not mdp.terminal[s]) for a in actions] for s in states
+    ]
 
     def value(rows, s):
         return operator([x for x, counted in zip(rows[s], counts[s], strict=True) if counted])
@@ -306,7 +308,9 @@ def loop(mdp, softmax, start, *, in_place):
 
 
 @pytest.mark.parametrize("method", ["in-place", "synchronous"])
-@pytest.mark.parametrize("softmax", [Max(), EpsilonGreedy(0.3), Mellowmax(5.0), Boltzmann(2.0)], ids=str)
+@pytest.mark.parametrize(
+    "softmax", [Max(), EpsilonGreedy(0.3), Mellowmax(5.0), Boltzmann(2.0)], ids=str
+)
 @pytest.mark.parametrize("name", ["random", "masked", "ends"])
 def test_sweeps_are_those_of_algorithm_2(name, softmax, method, rng):
     mdp = {
@@ -339,9 +343,7 @@ def test_a_solve_can_start_anywhere(method, rng):
     for mdp in (model("garnet"), model("masked")):
         best = solve(mdp, Mellowmax(2.0), tolerance=1e-12)
         for initial in (100.0, -3, rng.normal(size=mdp.rewards.shape[:2]), best.q):
-            solution = solve(
-                mdp, Mellowmax(2.0), method=method, initial=initial, tolerance=1e-11
-            )
+            solution = solve(mdp, Mellowmax(2.0), method=method, initial=initial, tolerance=1e-11)
             np.testing.assert_allclose(solution.q, best.q, atol=1e-9)
         assert solution.iterations <= 2  # from the solution itself
     few = solve(mdp, Max(), method=method, initial=1e6, max_iterations=1, throw=False)
@@ -361,7 +363,8 @@ def test_the_tolerance_is_kept_and_costs_iterations(method):
         assert len(solution.history) == solution.iterations
         assert solution.history[-1] <= tolerance < solution.history[:-1].min()
         taken.append(solution.iterations)
-    assert taken == sorted(set(taken))
+    assert taken == sorted(taken)
+    assert taken[0] < taken[-1]
 
 
 def test_the_changes_of_synchronous_sweeps_shrink_by_the_discount():
@@ -384,7 +387,7 @@ def test_the_history_of_many_calls_is_one():
 
 
 @methods
-@pytest.mark.parametrize("limit", [1, 5, 14])
+@pytest.mark.parametrize("limit", [1, 4])
 def test_iterations_are_limited(method, limit):
     with pytest.raises(NotConvergedError) as error:
         solve(model("garnet"), Mellowmax(3.0), method=method, tolerance=1e-30, max_iterations=limit)
@@ -403,6 +406,13 @@ def test_iterations_are_limited(method, limit):
     )
 
 
+def test_the_trial_of_auto_counts():
+    for limit in (12, 13, 20):
+        solution = solve(chain(50), Max(), tolerance=1e-30, max_iterations=limit, throw=False)
+        assert solution.iterations == limit
+        assert solution.status == "out of iterations"
+
+
 @methods
 @pytest.mark.parametrize("softmax", [Max(), Mellowmax(3.0), Boltzmann(0.5)], ids=str)
 def test_rounding_ends_a_solve_that_asks_for_more(method, softmax):
@@ -414,15 +424,32 @@ def test_rounding_ends_a_solve_that_asks_for_more(method, softmax):
 
 
 @methods
-@pytest.mark.parametrize("softmax", [Max(), Mellowmax(3e-13), Boltzmann(3e-13)], ids=str)
-def test_huge_rewards_are_limited_by_rounding(method, softmax):
+@pytest.mark.parametrize("softmax", [Max(), Mellowmax(3e-13), Boltzmann(5e-14)], ids=str)
+def test_rounding_is_relative_to_the_size_of_rewards(method, softmax):
+    """Values near 1e15, of which neighbouring numbers differ by 0.1."""
     mdp = model("garnet")
     scaled = dataclasses.replace(mdp, rewards=1e13 * mdp.rewards)
-    with pytest.raises(NotConvergedError, match="limited by rounding") as error:
-        solve(scaled, softmax, method=method)
-    kind = type(softmax)
-    usual = solve(mdp, kind(3.0) if dataclasses.astuple(softmax) else kind(), tolerance=1e-12)
-    np.testing.assert_allclose(error.value.solution.q, 1e13 * usual.q, rtol=1e-11)
+    solution = solve(scaled, softmax, method=method, throw=False)
+    assert solution.status in ("limited by rounding", "converged")
+    if method in ("shifted", "newton"):  # plain sweeps arrive at a change of 0
+        assert solution.status == "limited by rounding"
+        with pytest.raises(NotConvergedError, match="limited by rounding"):
+            solve(scaled, softmax, method=method)
+    usual = jax.tree.map(lambda x: 1e13 * x, softmax)
+    np.testing.assert_allclose(
+        solution.q, 1e13 * solve(mdp, usual, tolerance=1e-12).q, rtol=0, atol=1e4
+    )
+
+
+@pytest.mark.parametrize("softmax", [Max(), Mellowmax(2.0)], ids=str)
+def test_where_rounding_ends_it_newton_is_as_near_as_shifted_sweeps(softmax):
+    mdp = chain(50, discount=0.99999)
+    shifted, newton = (
+        solve(mdp, softmax, method=method, tolerance=0, throw=False)
+        for method in ("shifted", "newton")
+    )
+    assert newton.status == "limited by rounding"
+    assert newton.residual <= 10 * shifted.residual
 
 
 def test_values_that_overflow_are_reported():
@@ -497,26 +524,32 @@ def test_boltzmann_converges_where_it_does():
 @methods
 def test_a_callback_hears_and_stops(method):
     heard = []
-    mdp = chain(300, discount=0.9999)
-    options = {"method": method, "tolerance": 1e-12, "max_iterations": 4000, "throw": False}
-    solution = solve(mdp, Mellowmax(2.0), callback=heard.append, **options)
+    mdp = grid_world((12, 12), discount=0.9999)
+    options = {"method": method, "tolerance": 1e-12, "max_iterations": 2500, "throw": False}
+    solution = solve(mdp, Mean(), callback=heard.append, **options)
     assert all(isinstance(progress, Progress) for progress in heard)
     iterations = [progress.iterations for progress in heard]
     assert len(heard) >= 2
     assert iterations == sorted(set(iterations))
     assert iterations[-1] < solution.iterations
     assert {progress.tolerance for progress in heard} == {1e-12}
-    assert heard[-1].method == solution.method
+    assert {progress.method for progress in heard} == {solution.method}
     assert all(progress.change > 1e-12 for progress in heard)
     seconds = [progress.seconds for progress in heard]
     assert seconds == sorted(seconds)
 
-    stopped = solve(mdp, Mellowmax(2.0), callback=lambda _: True, **options)
-    assert stopped.status == "stopped by the callback"
+    stopped = solve(mdp, Mean(), callback=lambda _: True, **options)
+    assert stopped.status == "stopped"
     assert stopped.iterations == iterations[0]
-    assert "enough" not in stopped.reason
-    with pytest.raises(NotConvergedError, match="stopped by the callback"):
-        solve(mdp, Mellowmax(2.0), callback=lambda _: True, **options | {"throw": True})
+    assert np.array_equal(stopped.q, solve(mdp, Mean(), callback=lambda _: True, **options).q)
+    with pytest.raises(NotConvergedError, match="stopped"):
+        solve(mdp, Mean(), callback=lambda _: True, **options | {"throw": True})
+
+
+def test_auto_does_not_call_a_stopped_trial_enough():
+    solution = solve(chain(100), Max(), callback=lambda _: True, throw=False)
+    assert (solution.method, solution.status) == ("shifted", "stopped")
+    assert "enough" not in solution.reason
 
 
 def test_auto_says_what_it_chose_and_why():
@@ -528,7 +561,9 @@ def test_auto_says_what_it_chose_and_why():
     method, reason = chosen(mixing, Mellowmax(2.0), tolerance=1e-13)
     history = solve(mixing, Mellowmax(2.0), tolerance=1e-13, history=True).history
     assert method == "shifted"
-    assert reason.startswith(f"a shifted sweep leaves {history[11] / history[10]:.2g} of the change")
+    assert reason.startswith(
+        f"a shifted sweep leaves {history[11] / history[10]:.2g} of the change"
+    )
     assert reason.endswith("more to go")
     method, reason = chosen(chain(100, discount=0.999), Mellowmax(2.0))
     assert method == "newton"
@@ -554,9 +589,7 @@ def test_auto_says_what_it_chose_and_why():
 @methods
 def test_solves_repeat_bit_by_bit_and_leave_the_model_and_the_start_alone(method, rng):
     mdp = masked(dense=False)
-    before = {
-        field.name: np.array(getattr(mdp, field.name)) for field in dataclasses.fields(mdp)
-    }
+    before = {field.name: np.array(getattr(mdp, field.name)) for field in dataclasses.fields(mdp)}
     start = rng.normal(size=mdp.rewards.shape[:2])
     kept = start.copy()
     for softmax in (Mellowmax(3.0), Boltzmann(0.5)):
@@ -620,7 +653,9 @@ print(evaluate(mdp, policy).value.tobytes().hex())
 print(jax.config.jax_enable_x64, jax.numpy.arange(3.0).dtype)
 """
     on, off = (
-        subprocess.run([sys.executable, "-W", "error", "-c", head + code], capture_output=True, text=True)
+        subprocess.run(
+            [sys.executable, "-W", "error", "-c", head + code], capture_output=True, text=True
+        )
         for head in ("import jax; jax.config.update('jax_enable_x64', True)\n", "")
     )
     assert not off.stderr
