@@ -14,7 +14,7 @@ import scipy.optimize
 
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
 from mellowmax.mdp import MDP, garnet, random_mdp, two_state
-from mellowmax.planning import continuation, dense, field, points, roots
+from mellowmax.planning import dense, points, roots
 from mellowmax.planning.continuation import trace_fixed_points
 from mellowmax.planning.field import vector_field
 from mellowmax.planning.points import fixed_points
@@ -700,9 +700,3 @@ def test_a_softmax_that_is_no_non_expansion_is_found_out():
     around = MDP.from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], [[0.0], [0.0]], 0.9)
     with pytest.raises(RuntimeError, match="no fixed point of"):
         fixed_points(around, Liar())
-
-
-def test_the_public_names():
-    assert points.__all__ == ["FixedPoint", "FixedPoints", "fixed_points"]
-    assert continuation.__all__ == ["Branch", "Fold", "Trace", "trace_fixed_points"]
-    assert field.__all__ == ["VectorField", "vector_field"]
