@@ -78,7 +78,7 @@ class Derivative(NamedTuple):
     """`J`, in single precision; its branches are arrays of their own, which loops read faster."""
 
     weights: Any  # K of [S] or [S, A]; dense [S, S]
-    successors: tuple[jax.Array, ...] | None  # like the weights
+    successors: tuple[jax.Array, ...] | None  # K of [S]; None for the model's own
 
 
 def newton(
@@ -95,10 +95,10 @@ def newton(
     """
     pairs = Spec(None, STATES) if model.axis == 0 else Spec(STATES)
     sweep = on_every_device(_sweep, mesh, Sweep(pairs, Spec(STATES), Spec()), reuse=3)
-    branches = (Spec(STATES) if greedy else pairs,) * len(model.probabilities)
     outputs = Derivative(Spec(STATES), None)
     if model.successors is not None:
-        outputs = Derivative(branches, branches)
+        branches = (Spec(STATES) if greedy else pairs,) * len(model.probabilities)
+        outputs = Derivative(branches, branches if greedy else None)
     derivative = on_every_device(_derivative_of_best if greedy else _derivative, mesh, outputs)
 
     def step(state: Iteration) -> Iteration:
@@ -174,8 +174,7 @@ def _derivative(model: Model, softmax: Softmax, q: jax.Array) -> Derivative:
     if model.successors is None:
         matrix = jnp.einsum("sa,sat->st", weights, model.probabilities)
         return Derivative(_scaled(model, matrix), None)
-    scaled = tuple(_scaled(model, weights * x) for x in model.probabilities)
-    return Derivative(scaled, tuple(model.successors))
+    return Derivative(tuple(_scaled(model, weights * x) for x in model.probabilities), None)
 
 
 def _scaled(model: Model, x: jax.Array) -> jax.Array:
@@ -185,11 +184,12 @@ def _scaled(model: Model, x: jax.Array) -> jax.Array:
 def _times(model: Model, matrix: Derivative, d: jax.Array) -> jax.Array:
     """`J d`."""
     d = everywhere(d)
-    if matrix.successors is None:
+    successors = model.successors if matrix.successors is None else matrix.successors
+    if successors is None:
         return matrix.weights @ d
     if model.ends:
         d = jnp.append(d, jnp.zeros(1, d.dtype))
-    product = dot(matrix.weights, matrix.successors, d)
+    product = dot(matrix.weights, successors, d)
     return product if product.ndim == 1 else jnp.sum(product, model.axis)
 
 

@@ -25,7 +25,7 @@ METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
 TRIAL, TRIAL_OF_A_LARGE_MODEL = 12, 4
 """Shifted sweeps after which `auto` decides."""
 FEW_SWEEPS = 40
-FEW_SWEEPS_OF_MAX = 15
+FEW_SWEEPS_OF_MAX = 8
 """It goes on with them if it expects no more than these; Newton's steps cost less for `Max`."""
 
 
