@@ -25,7 +25,7 @@ from .backup import (
     place_states,
     specifications,
 )
-from .iteration import HISTORY, Iteration, begin
+from .iteration import HISTORY, ROUNDING, Iteration, begin
 from .newton import first, newton
 from .solution import Progress
 
@@ -38,8 +38,6 @@ WORK_OF_A_CALL_ELSEWHERE = 5_000_000_000
 It is not measured by the clock: processes that share a model must agree."""
 WORK_OF_A_STEP = {"in-place": 200, "synchronous": 1, "shifted": 1, "newton": 1}
 """What a step costs, in sweeps: in place, an entry waits for the one before it."""
-ROUNDING = 16 * float(np.finfo(np.float64).eps)
-"""Changes of this size, relative to the values, are rounding."""
 
 
 class Drive:
@@ -144,12 +142,12 @@ class Drive:
     def _judge(self, method: str, change: float, size: float, period: float) -> str:
         if change <= self.tolerance:
             return "converged"
-        if period:
-            return f"limit cycle of period {period:.0f}"
         if not math.isfinite(change):
             return "overflow"
-        if change <= ROUNDING * size:
+        if change <= ROUNDING * size or period == 1:
             return "limited by rounding"
+        if period:
+            return f"limit cycle of period {period:.0f}"
         if self.iterations >= self.max_iterations:
             return "out of iterations"
         if self.callback is not None:

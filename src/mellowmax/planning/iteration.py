@@ -16,10 +16,12 @@ import numpy as np
 
 from .backup import largest
 
-__all__ = ["HISTORY", "Iteration", "begin", "repeat"]
+__all__ = ["HISTORY", "ROUNDING", "Iteration", "begin", "repeat"]
 
 HISTORY = 1024
 """The most steps of one call, and the length of its record of changes."""
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
+"""Changes of this size, relative to the values, are rounding."""
 
 
 class Iteration(NamedTuple):

@@ -42,7 +42,7 @@ from .backup import (
     smallest,
     values,
 )
-from .iteration import Iteration
+from .iteration import ROUNDING, Iteration
 
 __all__ = ["Derivative", "Memory", "Sweep", "first", "newton"]
 
@@ -104,10 +104,10 @@ def newton(
     def step(state: Iteration) -> Iteration:
         predicted, slow, q = state.memory
         q, change, numbers = sweep(model, softmax, state.x, q)
-        low, high, norm, size = np.asarray(numbers)
+        low, high, norm, size = np.asarray(numbers).tolist()
         moved = (high - low) / 2 if model.endless else max(high, -low)
-        if moved <= tolerance:
-            rest = (low + high) / 2 / (1 - model.discount) if model.endless else 0.0
+        if moved <= max(tolerance, ROUNDING * size):
+            rest = (low + high) / 2 / (1 - float(model.discount)) if model.endless else 0.0
             v = state.x + rest
         else:
             matrix = derivative(model, softmax, q)
@@ -138,9 +138,10 @@ def _sweep(model: Model, softmax: Softmax, v: jax.Array, memory: jax.Array) -> S
 
 def _derivative_of_best(model: Model, softmax: Softmax, q: jax.Array) -> Derivative:
     """`J` of the maximum: the transitions of the best action."""
+    q = q + _tie_break(q)
     if model.allowed is not None:
         q = jnp.where(model.allowed, q, -jnp.inf)
-    best = jnp.argmax(q + _tie_break(q), model.axis).astype(jnp.int32)
+    best = jnp.argmax(q, model.axis).astype(jnp.int32)
     if model.successors is None:
         rows = jnp.take_along_axis(model.probabilities, best[:, None, None], axis=1)
         return Derivative(_scaled(model, jnp.squeeze(rows, 1)), None)

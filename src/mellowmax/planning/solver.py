@@ -22,6 +22,8 @@ from .solution import NotConvergedError, Solution
 __all__ = ["Choice", "evaluate", "solve"]
 
 METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
+STEPS_OF_THE_HORIZON = 100_000
+"""Newton's steps, at most, for the expected length of an episode."""
 TRIAL, TRIAL_OF_A_LARGE_MODEL = 12, 4
 """Shifted sweeps after which `auto` decides."""
 FEW_SWEEPS = 40
@@ -111,7 +113,8 @@ def _choose(drive: Drive, start: Any) -> Choice:
     trial = TRIAL_OF_A_LARGE_MODEL if drive.model.large else TRIAL
     x = drive.take("shifted", start, limit=trial)
     if drive.status:
-        return Choice("shifted", f"the first {drive.iterations} sweeps were enough", x)
+        end = "were enough" if drive.status == "converged" else "were all there was time for"
+        return Choice("shifted", f"the first {drive.iterations} sweeps {end}", x)
     before, last = np.concatenate(drive.changes)[-2:]
     rate = min(last / before, 1 - 1e-9)
     more = math.ceil(math.log(max(drive.tolerance, 1e-300) / last) / math.log(rate))
@@ -127,11 +130,12 @@ def _solution(drive: Drive, choice: Choice, history: bool, began: float) -> Solu
     evidence = drive.evidence(choice.x)
     kappa, horizon = _horizon(drive)
     error = bounds.error_bound(evidence, horizon, mdp.n_branches)
+    status = drive.status if math.isfinite(evidence.size) else "overflow"
     return Solution(
         q=fetch(evidence.q, drive.model, mdp.n_states),
         value=fetch(evidence.value, drive.model, mdp.n_states),
-        converged=drive.status == "converged",
-        status=drive.status,
+        converged=status == "converged",
+        status=status,
         iterations=drive.iterations,
         residual=max(evidence.high, -evidence.low),
         error_bound=error if softmax.non_expansion else None,
@@ -155,7 +159,7 @@ def _horizon(drive: Drive) -> tuple[float, float]:
     mdp = drive.mdp
     steps = np.broadcast_to(np.where(mdp.terminal, 0.0, 1.0)[:, None], mdp.probabilities.shape[:2])
     counted = dataclasses.replace(mdp, rewards=steps)
-    drive = Drive(counted, Max(), drive.mesh, 1e-3, drive.max_iterations, None)
+    drive = Drive(counted, Max(), drive.mesh, 1e-3, STEPS_OF_THE_HORIZON, None)
     evidence = drive.evidence(drive.take("newton", 0.0))
     most = max(evidence.size, 1.0)
     return kappa, most / (1 - evidence.high) if evidence.high < 1 else math.inf
@@ -182,6 +186,8 @@ def evaluate(mdp: MDP, policy: Any, **options: Any) -> Solution:
         >>> print(solution.value.round(6), earned.value.round(6))
         [0.432154 0.      ] [0.432154 0.      ]
     """
+    if not isinstance(mdp, MDP):
+        raise TypeError(f"`mdp` must be an MDP, got {mdp!r}")
     weights = np.asarray(policy, np.float64)
     shape = mdp.probabilities.shape[:2]
     if weights.shape != shape:
@@ -196,7 +202,7 @@ def evaluate(mdp: MDP, policy: Any, **options: Any) -> Solution:
         raise ValueError(
             f"`policy` must take allowed actions, got {weights[state]} in state {state}"
         )
-    return solve(mdp, FixedPolicy(weights), **options)
+    return solve(mdp, FixedPolicy(weights / sums[:, None]), **options)
 
 
 def _check(
@@ -228,11 +234,11 @@ def _initial(initial: Any, mdp: MDP) -> Any:
     """A number, or `[S, A]`."""
     array = np.asarray(initial, np.float64)
     shape = mdp.probabilities.shape[:2]
-    if array.shape not in ((), shape) or not np.isfinite(array).all():
-        raise ValueError(
-            f"`initial` must be a finite number or an array of them with the shape {shape}, "
-            f"got {initial!r}"
-        )
+    if array.shape not in ((), shape):
+        raise ValueError(f"`initial` must be a number or have the shape {shape}, got {array.shape}")
+    if not np.isfinite(array).all():
+        bad = array[~np.isfinite(array)].flat[0]
+        raise ValueError(f"`initial` must be finite, got {bad}")
     return float(array) if array.ndim == 0 else array
 
 

@@ -1,0 +1,271 @@
+"""The bounds of a solve hold on thousands of random MDPs, and are not far off."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
+from mellowmax.mdp import MDP, garnet, random_mdp
+from mellowmax.planning import evaluate, solve, suboptimality
+
+METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
+OPERATORS = {
+    "max": [Max()],
+    "mean": [Mean()],
+    "epsilon-greedy": [EpsilonGreedy(epsilon) for epsilon in (0.01, 0.3, 0.9)],
+    "mellowmax": [Mellowmax(omega) for omega in (0.1, 3.0, 50.0, -3.0)],
+}
+SAMPLE = 300
+
+
+def endless(rng, discount):
+    return MDP.from_arrays(
+        rng.dirichlet(np.full(6, 0.3), (6, 3)),
+        rng.normal(size=(6, 3)) * 10 ** rng.uniform(-2, 2),
+        discount,
+        terminal=np.zeros(6, bool),
+    )
+
+
+def ending(rng, discount):
+    """Sparse, with ends, a terminal state, and actions that are not there."""
+    allowed = rng.random((8, 3)) < 0.7
+    allowed[np.arange(8), rng.integers(3, size=8)] = True
+    allowed[0] = [True, False, True]  # so that there is always a mask
+    successors = rng.integers(8, size=(8, 3, 4))
+    successors[..., 3] = 8
+    return MDP(
+        successors,
+        rng.dirichlet([1.0, 1.0, 1.0, 10 ** rng.uniform(-3, 0)], (8, 3)),
+        rng.normal(size=(8, 3)) + rng.normal() * 3,
+        discount,
+        allowed=allowed,
+        terminal=np.arange(8) == 5,
+    )
+
+
+FAMILIES = {"endless": endless, "ending": ending}
+
+
+def fixed_point(mdp, softmax):
+    """The exact action values by Newton's method with NumPy's dense linear algebra."""
+    transitions, rewards = mdp.to_numpy()
+    v = np.zeros(mdp.n_states)
+    least = math.inf
+    for _ in range(100):
+        q = rewards + mdp.discount * transitions @ v
+        change = softmax.value(q, where=mdp.allowed) - v
+        if np.abs(change).max() == 0 or (least < 1e-11 and np.abs(change).max() >= least):
+            break
+        least = min(least, np.abs(change).max() / (1 + np.abs(v).max()))
+        weights = softmax.gradient(q, where=mdp.allowed)
+        jacobian = mdp.discount * np.einsum("sa,sat->st", weights, transitions)
+        v = v + np.linalg.solve(np.eye(mdp.n_states) - jacobian, change)
+    assert np.abs(change).max() <= 1e-12 * (1 + np.abs(v).max())
+    return q
+
+
+def earned(mdp, policy):
+    """What a policy earns, exactly."""
+    transitions, rewards = mdp.to_numpy()
+    along = np.einsum("sa,sat->st", policy, transitions)
+    return np.linalg.solve(np.eye(mdp.n_states) - mdp.discount * along, (policy * rewards).sum(1))
+
+
+def losses(mdp, solution):
+    """How far `q`, `value` and the policy are below the optimum, at most."""
+    best = fixed_point(mdp, Max())
+    top = Max().value(best, where=mdp.allowed)
+    return (
+        np.max(best - solution.q),
+        np.max(top - solution.value),
+        np.max(top - earned(mdp, solution.policy)),
+    )
+
+
+def report(record_property, what, ratios):
+    quantiles = np.quantile(ratios, [0.05, 0.5, 0.95, 1.0])
+    text = ", ".join(f"{x:.2g}" for x in quantiles)
+    print(f"{what}: {len(ratios)} solves, at 5 %, 50 %, 95 %, 100 %: {text}")
+    record_property(what, text)
+    return quantiles
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_value_is_further_off_than_its_bounds(family, operator, record_property):
+    rng = np.random.default_rng([len(family), len(operator)])
+    cases = itertools.cycle(itertools.product(OPERATORS[operator], METHODS))
+    near, below = [], []
+    for softmax, method in itertools.islice(cases, SAMPLE):
+        mdp = FAMILIES[family](
+            rng, float(rng.choice([rng.uniform(0.1, 0.9), rng.uniform(0.9, 0.999)]))
+        )
+        tolerance = 10 ** rng.uniform(-10, -1)
+        case = (softmax, method, mdp.discount, tolerance)
+        solution = solve(mdp, softmax, method=method, tolerance=tolerance)
+        assert solution.residual <= tolerance * (1 + 1e-9), case
+
+        exact = fixed_point(mdp, softmax)
+        value = softmax.value(exact, where=mdp.allowed)
+        error = max(np.abs(exact - solution.q).max(), np.abs(value - solution.value).max())
+        assert error <= solution.error_bound, case
+        near.append(error / solution.error_bound)
+
+        loss = max(losses(mdp, solution))
+        assert loss <= solution.suboptimality_bound, case
+        below.append(max(loss, 0.0) / solution.suboptimality_bound)
+        if operator == "mellowmax" and softmax.omega > 0:
+            most = suboptimality(softmax, 3, mdp.discount)
+            allowance = 2 * solution.error_bound
+            assert solution.suboptimality_bound <= most * (1 + 1e-9) + allowance, case
+    name = f"{operator}, {family}"
+    quantiles = report(record_property, f"true error / bound, {name}", near)
+    assert quantiles[-1] > 0.5
+    report(record_property, f"true loss / bound, {name}", below)
+
+
+def test_boltzmann_has_a_bound_on_its_loss_alone(record_property):
+    rng = np.random.default_rng(0)
+    ratios = []
+    for beta in np.tile([0.1, 1.0, 4.0], 100):
+        mdp = endless(rng, float(rng.uniform(0.1, 0.99)))
+        solution = solve(mdp, Boltzmann(beta), max_iterations=2000, throw=False)
+        assert solution.error_bound is None
+        loss = max(losses(mdp, solution))
+        assert loss <= solution.suboptimality_bound
+        ratios.append(max(loss, 0.0) / solution.suboptimality_bound)
+    report(record_property, "true loss / bound, boltzmann", ratios)
+
+
+@pytest.mark.parametrize("softmax", [Max(), Mean(), EpsilonGreedy(0.5), Mellowmax(2.0)], ids=str)
+def test_the_error_bound_is_attained(softmax):
+    """With equal rewards each sweep lacks the same everywhere: the bound is the error."""
+    mdp = MDP.from_arrays(np.full((3, 2, 3), 1 / 3), np.ones((3, 2)), 0.99)
+    for tolerance in (1e-1, 1e-4, 1e-7):
+        solution = solve(mdp, softmax, method="synchronous", tolerance=tolerance)
+        error = np.abs(solution.q - 100).max()
+        assert 0.999 * solution.error_bound <= error <= solution.error_bound
+
+
+def test_the_loss_bound_is_attained():
+    """One action that pays among `n` that cost far more: mellowmax loses log(n) / omega a step."""
+    mdp = MDP.from_arrays(np.ones((1, 4, 1)), [[1.0, -1e4, -1e4, -1e4]], 0.9, terminal=[False])
+    solution = solve(mdp, Mellowmax(0.5), tolerance=1e-10)
+    loss = max(losses(mdp, solution))
+    most = math.log(4) / (0.5 * 0.1)
+    assert loss == pytest.approx(most, rel=1e-9)
+    assert loss <= solution.suboptimality_bound <= loss * (1 + 1e-9) + 2 * solution.error_bound
+
+
+def test_suboptimality_in_closed_form():
+    assert suboptimality(Mellowmax(16.55), 2, 0.98) == pytest.approx(math.log(2) / 16.55 / 0.02)
+    assert suboptimality(Boltzmann(4.0), 5, 0.9) == pytest.approx(math.log(5) / 4 / 0.1)
+    assert suboptimality(Max(), 5, 0.9) == 0
+    assert suboptimality(Mellowmax(np.array([2.0, 8.0])), 3, 0.5) == pytest.approx(math.log(3))
+    assert suboptimality(Mellowmax(2.0), 1, 0.5) == 0
+    for softmax in (Mean(), EpsilonGreedy(0.1), Mellowmax(-1.0), Mellowmax(0.0), Boltzmann(-2.0)):
+        assert suboptimality(softmax, 3, 0.5) == math.inf
+    for discount in (1.0, -0.1, math.nan):
+        with pytest.raises(ValueError, match=r"`discount` must be in \[0, 1\), got"):
+            suboptimality(Max(), 2, discount)
+
+
+def test_bounds_of_what_has_not_converged():
+    """However few sweeps there were, and from wherever."""
+    rng = np.random.default_rng(4)
+    for n in range(100):
+        mdp = endless(rng, float(rng.uniform(0.1, 0.999)))
+        start = rng.normal(size=(6, 3)) * 100
+        for softmax, method in itertools.product((Max(), Mellowmax(3.0)), METHODS[1:]):
+            solution = solve(
+                mdp,
+                softmax,
+                method=method,
+                initial=start,
+                max_iterations=1 + n % 5,
+                tolerance=1e-14,
+                throw=False,
+            )
+            error = np.abs(fixed_point(mdp, softmax) - solution.q).max()
+            assert error <= solution.error_bound
+            assert max(losses(mdp, solution)) <= solution.suboptimality_bound
+
+
+def downhill(rng):
+    """Every step goes down, at least one state: all policies end, though none at once."""
+    lead = [rng.integers(s, size=(2, 3)) for s in range(1, 12)]
+    successors = np.concatenate([np.zeros((1, 2, 3), int), lead])
+    return MDP(
+        successors,
+        rng.dirichlet(np.ones(3), (12, 2)),
+        rng.normal(size=(12, 2)) + rng.normal(),
+        1.0,
+        terminal=np.arange(12) == 0,
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bounds_without_discount(method, record_property):
+    rng = np.random.default_rng(5)
+    ratios = []
+    for n in range(60):
+        mdp = downhill(rng)
+        softmax = (Max(), Mellowmax(1.0))[n % 2]
+        start = float(rng.normal() * 10)
+        limit = 1 + n % 4
+        solution = solve(
+            mdp, softmax, method=method, initial=start, max_iterations=limit, throw=False
+        )
+        exact = fixed_point(mdp, softmax)
+        error = np.abs(exact - solution.q).max()
+        assert error <= solution.error_bound < math.inf
+        assert max(losses(mdp, solution)) <= solution.suboptimality_bound < math.inf
+        if error > 1e-8:
+            ratios.append(error / solution.error_bound)
+        done = solve(mdp, softmax, method=method, initial=start)
+        assert np.abs(exact - done.q).max() <= done.error_bound <= 1e-6
+    if ratios:  # in place, one sweep in this order of states is enough
+        report(record_property, f"true error / bound, discount 1, {method}", ratios)
+
+
+def test_the_horizon_without_discount_is_the_longest_episode():
+    """Ten steps, whatever is done: each lacks the same, and the bound is the error."""
+    successors = np.arange(1, 11)[:, None, None].repeat(2, 1)
+    mdp = MDP(successors, np.ones((10, 2, 1)), np.ones((10, 2)), 1.0)
+    solution = solve(mdp, Max(), method="synchronous", max_iterations=1, throw=False)
+    error = np.abs(solution.q - np.arange(10, 0, -1)[:, None]).max()
+    assert error == pytest.approx(9)
+    assert error <= solution.error_bound <= 10 * (1 + 1e-3)
+
+
+def test_bounds_of_an_evaluated_policy():
+    rng = np.random.default_rng(6)
+    for family, n in itertools.product(FAMILIES, range(50)):
+        mdp = FAMILIES[family](rng, float(rng.uniform(0.1, 0.999)))
+        policy = rng.random(mdp.rewards.shape)
+        policy *= True if mdp.allowed is None else mdp.allowed
+        policy /= policy.sum(1, keepdims=True)
+        solution = evaluate(mdp, policy, tolerance=10.0 ** -(n % 10), method="auto")
+        assert np.abs(solution.value - earned(mdp, policy)).max() <= solution.error_bound
+        assert max(losses(mdp, solution)) <= solution.suboptimality_bound
+
+
+def test_bounds_of_models_as_the_paper_makes_them():
+    for seed in range(40):
+        mdp = random_mdp(seed, n_states=6, n_actions=3)
+        solution = solve(mdp, Mellowmax(16.55), method="in-place", tolerance=1e-3)
+        error = np.abs(fixed_point(mdp, Mellowmax(16.55)) - solution.q).max()
+        assert error <= solution.error_bound
+
+
+def test_a_larger_model_has_bounds_too():
+    mdp = garnet(300, 4, 5, seed=0, discount=0.99)
+    for softmax in (Max(), Mellowmax(5.0)):
+        solution = solve(mdp, softmax)
+        assert np.abs(fixed_point(mdp, softmax) - solution.q).max() <= solution.error_bound <= 2e-6
+        assert max(losses(mdp, solution)) <= solution.suboptimality_bound

@@ -1,0 +1,186 @@
+"""Planning over several devices, and over several processes, is planning on one."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import numpy as np
+
+from mellowmax import Mellowmax
+from mellowmax.mdp import garnet, grid_world
+from mellowmax.planning import solve
+
+STRICT = """
+import json, sys
+import jax, numpy as np
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+from jax.sharding import Mesh
+from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
+from mellowmax.mdp import MDP, chain, garnet, grid_world
+from mellowmax.planning import evaluate, solve
+"""
+
+EIGHT_DEVICES = (
+    STRICT
+    + """
+mesh = Mesh(np.array(jax.devices()), ("states",))
+assert mesh.size == 8
+rng = np.random.default_rng(0)
+allowed = rng.random((19, 3)) < 0.6
+allowed[:, 1] = True
+models = {
+    "garnet": garnet(203, 3, 4, seed=0, discount=0.95),  # 203 = 8 * 25 + 3
+    "few": garnet(5, 2, 3, seed=0, discount=0.9),  # devices with nothing but padding
+    "chain": chain(61, discount=0.99),
+    "grid": grid_world((9, 7), walls=0.1, goal_reward=10.0, discount=0.95),
+    "taxi": MDP.from_gymnasium("Taxi-v4", 0.95),
+    "dense": MDP.from_arrays(
+        rng.dirichlet(np.full(19, 0.3), (19, 3)),
+        rng.normal(size=(19, 3, 19)),
+        0.9,
+        allowed=allowed,
+        terminal=np.arange(19) == 4,
+    ),
+}
+own = Mellowmax(np.linspace(0.5, 5.0, 203))  # a parameter for each state
+cases = [
+    *(("garnet", own, method) for method in ("synchronous", "shifted", "newton", "auto")),
+    ("garnet", Boltzmann(0.3), "synchronous"),
+    ("few", Mellowmax(1.0), "shifted"),
+    ("chain", Max(), "auto"),
+    ("grid", Mellowmax(3.0), "shifted"),
+    ("grid", Mellowmax(3.0), "newton"),
+    ("taxi", Max(), "synchronous"),
+    ("taxi", Max(), "auto"),
+    ("dense", EpsilonGreedy(0.2), "synchronous"),
+    ("dense", EpsilonGreedy(0.2), "newton"),
+    ("dense", Max(), "newton"),
+]
+results = []
+for name, softmax, method in cases:
+    one, many = (
+        solve(models[name], softmax, method=method, mesh=devices, tolerance=1e-9, history=True)
+        for devices in (None, mesh)
+    )
+    result = {
+        "case": f"{name}, {type(softmax).__name__}, {method}",
+        "apart": float(max(abs(one.q - many.q).max(), abs(one.value - many.value).max())),
+        "size": float(abs(one.q).max()),
+        "bounds": (one.error_bound or 0.0) + (many.error_bound or 0.0),
+        "same": (one.method, one.status, one.q.shape) == (many.method, many.status, many.q.shape),
+        "iterations": [one.iterations, many.iterations],
+        "method": many.method,
+        "loss": [one.suboptimality_bound, many.suboptimality_bound],
+    }
+    results.append(result)
+start = rng.normal(size=(203, 3))
+policy = rng.dirichlet(np.ones(3), 203)
+options = [
+    lambda mesh: solve(models["garnet"], own, method="shifted", initial=start, mesh=mesh),
+    lambda mesh: evaluate(models["garnet"], policy, method="shifted", mesh=mesh),
+]
+apart = [float(abs(f(None).q - f(mesh).q).max()) for f in options]
+try:
+    solve(models["garnet"], own, method="in-place", mesh=mesh)
+except ValueError as error:
+    message = str(error)
+alone = Mesh(np.array(jax.devices()[3:4]), ("states",))
+same = bool((solve(models["garnet"], own, mesh=alone).q == solve(models["garnet"], own).q).all())
+print(json.dumps({"results": results, "apart": apart, "in place": message, "alone": same}))
+"""
+)
+
+TWO_PROCESSES = (
+    STRICT
+    + """
+port, number, path = sys.argv[1:]
+jax.distributed.initialize(f"127.0.0.1:{port}", num_processes=2, process_id=int(number))
+mesh = Mesh(np.array(jax.devices()), ("states",))
+assert (mesh.size, len(jax.local_devices())) == (4, 2)
+softmax = Mellowmax(np.linspace(1.0, 4.0, 57))
+results = {}
+for method in ("shifted", "newton"):
+    random = solve(garnet(57, 3, 4, seed=0, discount=0.9), softmax, method=method, mesh=mesh)
+    grid = solve(grid_world((4, 5), discount=0.9), Mellowmax(2.0), method=method, mesh=mesh)
+    results |= {f"random {method}": random.q, f"grid {method}": grid.q}
+np.savez(path, **results)
+jax.distributed.shutdown()
+"""
+)
+
+
+def environment(devices):
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
+    return os.environ | {"XLA_FLAGS": flags.strip(), "JAX_PLATFORMS": "cpu"}
+
+
+def test_eight_devices_find_what_one_finds():
+    process = subprocess.run(
+        [sys.executable, "-W", "error", "-c", EIGHT_DEVICES],
+        capture_output=True,
+        text=True,
+        env=environment(8),
+        timeout=300,
+    )
+    assert process.returncode == 0, process.stderr
+    found = json.loads(process.stdout)
+    assert len(found["results"]) == 14
+    for result in found["results"]:
+        assert result["same"], result
+        if result["method"] in ("synchronous", "shifted"):
+            assert result["apart"] <= 1e-13 * max(result["size"], 1.0), result
+            assert len(set(result["iterations"])) == 1, result
+        else:
+            assert result["apart"] <= result["bounds"] <= 1e-6, result
+        np.testing.assert_allclose(*result["loss"], rtol=1e-6, atol=1e-6)
+    assert max(found["apart"]) <= 1e-12  # with a start of its own, and for a policy
+    assert found["alone"]  # a mesh of one device, whichever
+    rule = "`mesh` must have one device for in-place sweeps, which go state by state"
+    assert found["in place"] == rule
+
+
+def free_port():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return server.getsockname()[1]
+
+
+def test_two_processes_find_what_one_finds(tmp_path):
+    port = str(free_port())
+    paths = [tmp_path / f"{number}.npz" for number in range(2)]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", TWO_PROCESSES, port, str(number), str(path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(2),
+        )
+        for number, path in enumerate(paths)
+    ]
+    try:
+        outputs = [process.communicate(timeout=120) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()  # SIGTERM is caught by JAX
+            process.wait()
+    for process, (_, errors) in zip(processes, outputs, strict=True):
+        assert process.returncode == 0, errors
+    random, softmax = garnet(57, 3, 4, seed=0, discount=0.9), Mellowmax(np.linspace(1.0, 4.0, 57))
+    for method in ("shifted", "newton"):
+        expected = {
+            f"random {method}": solve(random, softmax, method=method),
+            f"grid {method}": solve(
+                grid_world((4, 5), discount=0.9), Mellowmax(2.0), method=method
+            ),
+        }
+        for name, one in expected.items():
+            first, second = (np.load(path)[name] for path in paths)
+            assert np.array_equal(first, second)
+            allowed = 1e-12 if method == "shifted" else 2 * one.error_bound
+            np.testing.assert_allclose(first, one.q, rtol=0, atol=allowed)
