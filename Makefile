@@ -38,6 +38,7 @@ figures: install
 bench: install
 	$(BIN)/python benchmarks/policies.py
 	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/sweep.py
 
 clean:
 	rm -rf .venv build site dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
