@@ -64,9 +64,7 @@ class Dense:
                 f"here, got {entries}; `solve` takes larger ones"
             )
         transitions, rewards = mdp.to_numpy()
-        none = np.zeros(mdp.n_states, np.bool_)
-        terminal = none if mdp.terminal is None else mdp.terminal
-        return cls(np.asarray(rewards), mdp.discount * transitions, mdp.allowed, terminal)
+        return cls(rewards, mdp.discount * transitions, mdp.allowed, mdp.terminal)
 
     def q(self, v: Floats) -> Floats:
         """`r + discount * P v`."""

@@ -76,7 +76,7 @@ def solve(
         >>> from mellowmax.planning import solve
         >>> solution = solve(two_state(), Mellowmax(16.55))
         >>> print(solution.q[0].round(4), solution.status)
-        [0.3999 0.4502] converged
+        [0.4005 0.4516] converged
     """
     began = time.perf_counter()
     _check(mdp, softmax, method, tolerance, max_iterations, mesh)
@@ -184,7 +184,7 @@ def evaluate(mdp: MDP, policy: Any, **options: Any) -> Solution:
         >>> solution = solve(two_state(), Mellowmax(16.55))
         >>> earned = evaluate(two_state(), solution.policy)
         >>> print(solution.value.round(6), earned.value.round(6))
-        [0.432154 0.      ] [0.432154 0.      ]
+        [0.43134 0.     ] [0.43134 0.     ]
     """
     if not isinstance(mdp, MDP):
         raise TypeError(f"`mdp` must be an MDP, got {mdp!r}")
