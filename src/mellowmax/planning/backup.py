@@ -68,6 +68,11 @@ class Model:
     endless: bool = dataclasses.field(metadata={"static": True})  # is there no end at all?
     large: bool = dataclasses.field(metadata={"static": True})  # is a sweep long beside a call?
 
+    @property
+    def pairs(self) -> Spec:
+        """How an array `[S, A]` is spread over devices."""
+        return Spec(STATES) if self.axis == 1 else Spec(None, STATES)
+
 
 def action_values(model: Model, v: jax.Array) -> jax.Array:
     """`q = r + discount * P v`."""
@@ -174,20 +179,18 @@ _placed: weakref.WeakKeyDictionary[MDP, dict[Mesh, Model]] = weakref.WeakKeyDict
 
 def _place(mdp: MDP, mesh: Mesh) -> Model:
     """On one CPU device it is the MDP's own memory."""
-    sparse = mdp.successors is not None
-    flip = sparse and mesh.devices.flat[0].platform != "cpu"
-    pairs = Spec(None, STATES) if flip else Spec(STATES)
-    branches = Spec(None, *pairs)
+    on_cpu = mesh.devices.flat[0].platform == "cpu"
+    flip = mdp.successors is not None and not on_cpu
 
     def by_pair(array: Any) -> jax.Array | None:
         if array is None:
             return None
         placed = _spread(array, 0, Spec(STATES), mesh)
-        return _flipped(placed, mesh, pairs) if flip else placed
+        return _flipped(placed, mesh, Spec(None, STATES)) if flip else placed
 
     def by_branch(array: Any) -> jax.Array:
         placed = _spread(np.moveaxis(array, -1, 0), 1, Spec(None, STATES), mesh)
-        return _flipped(placed, mesh, branches) if flip else placed
+        return _flipped(placed, mesh, Spec(None, None, STATES)) if flip else placed
 
     if mdp.successors is not None:
         probabilities, successors = by_branch(mdp.probabilities), by_branch(mdp.successors)
@@ -211,7 +214,7 @@ def _place(mdp: MDP, mesh: Mesh) -> Model:
         axis=0 if flip else 1,
         ends=ends,
         endless=not ends and not mdp.terminal.any(),
-        large=mesh.devices.flat[0].platform == "cpu" and mdp.probabilities.size >= LARGE,
+        large=on_cpu and mdp.probabilities.size >= LARGE,
     )
 
 
@@ -223,7 +226,7 @@ def place_states(array: Any, mesh: Mesh) -> jax.Array:
 def place_pairs(array: Any, model: Model, mesh: Mesh) -> jax.Array:
     """An array `[S, A]`, spread over the devices as the model's are."""
     placed = place_states(array, mesh)
-    return placed if model.axis == 1 else _flipped(placed, mesh, Spec(None, STATES))
+    return placed if model.axis == 1 else _flipped(placed, mesh, model.pairs)
 
 
 def fetch(array: jax.Array, model: Model, n_states: int) -> Any:

@@ -32,8 +32,7 @@ from .solution import Progress
 __all__ = ["Callback", "Drive"]
 
 Callback = Callable[[Progress], Any]
-WORK_OF_A_CALL = {"cpu": 100_000_000}
-WORK_OF_A_CALL_ELSEWHERE = 5_000_000_000
+WORK_OF_A_CALL, WORK_OF_A_CALL_ON_AN_ACCELERATOR = 100_000_000, 5_000_000_000
 """Branches to visit in one compiled loop: about a quarter of a second, before the caller is told.
 It is not measured by the clock: processes that share a model must agree."""
 WORK_OF_A_STEP = {"in-place": 200, "synchronous": 1, "shifted": 1, "newton": 1}
@@ -59,7 +58,6 @@ class Drive:
         self.placed = jax.tree.map(
             lambda x: place_states(x, mesh) if np.ndim(x) else np.float64(x), softmax
         )
-        self.pairs = Spec(None, STATES) if self.model.axis == 0 else Spec(STATES)
         self.began = time.perf_counter()
         self.status = ""
         self.iterations = 0
@@ -92,8 +90,8 @@ class Drive:
 
     def _width(self, method: str) -> int:
         """How many steps one call takes."""
-        platform = self.mesh.devices.flat[0].platform
-        work = WORK_OF_A_CALL.get(platform, WORK_OF_A_CALL_ELSEWHERE)
+        on_cpu = self.mesh.devices.flat[0].platform == "cpu"
+        work = WORK_OF_A_CALL if on_cpu else WORK_OF_A_CALL_ON_AN_ACCELERATOR
         step = WORK_OF_A_STEP[method] * self.mdp.probabilities.size
         return max(1, min(work // step, HISTORY))
 
@@ -130,7 +128,7 @@ class Drive:
         """`v` to start from, and an array like `q`."""
         if isinstance(start, jax.Array):
             return start, jnp.zeros_like(self.model.rewards)
-        outputs = (Spec(STATES), self.pairs)
+        outputs = (Spec(STATES), self.model.pairs)
         if isinstance(start, float):
             call = on_every_device(sweeps.from_number, self.mesh, outputs)
         else:
@@ -159,7 +157,7 @@ class Drive:
 
     def evidence(self, x: jax.Array) -> bounds.Evidence:
         """What is known about `q` or `v`, by one more sweep."""
-        outputs = (self.pairs, Spec(STATES), Spec())
+        outputs = (self.model.pairs, Spec(STATES), Spec())
         function = bounds.of_action_values if x.ndim == 2 else bounds.of_state_values
         q, v, numbers = on_every_device(function, self.mesh, outputs)(self.model, self.placed, x)
         return bounds.Evidence(q, v, *np.asarray(numbers).tolist())

@@ -51,7 +51,7 @@ def repeat(
 ) -> Iteration:
     """Steps until the change is within `tolerance`, a cycle is found, or `limit` are taken.
 
-    For a `large` model one step is taken and no loop made: XLA on a CPU runs it twice as fast then.
+    For a `large` model one step is taken and no loop made: XLA on a CPU runs it faster then.
     """
 
     def unfinished(state: Iteration) -> Any:

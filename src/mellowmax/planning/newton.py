@@ -14,8 +14,8 @@ over. The system is only solved roughly, in single precision and in one of two w
   just predicted well.
 
 Whatever the inner solution is worth, the residual is computed anew in double precision. A step is
-two compiled programs without a loop around them: XLA on a CPU runs a sweep of a large model twice
-as fast outside of loops.
+two compiled programs without a loop around them: XLA on a CPU runs a sweep of a large model
+faster outside of loops.
 """
 
 from __future__ import annotations
@@ -93,11 +93,10 @@ def newton(
         tolerance: a smaller change ends it, with a last shift.
         greedy: is the value the maximum, so that one action of each state makes up `J`?
     """
-    pairs = Spec(None, STATES) if model.axis == 0 else Spec(STATES)
-    sweep = on_every_device(_sweep, mesh, Sweep(pairs, Spec(STATES), Spec()), reuse=3)
+    sweep = on_every_device(_sweep, mesh, Sweep(model.pairs, Spec(STATES), Spec()), reuse=3)
     outputs = Derivative(Spec(STATES), None)
     if model.successors is not None:
-        branches = (Spec(STATES) if greedy else pairs,) * len(model.probabilities)
+        branches = (Spec(STATES) if greedy else model.pairs,) * len(model.probabilities)
         outputs = Derivative(branches, branches if greedy else None)
     derivative = on_every_device(_derivative_of_best if greedy else _derivative, mesh, outputs)
 
@@ -129,7 +128,8 @@ def first(model: Model, q: jax.Array) -> Memory:
     return Memory(np.inf, not model.endless, q)
 
 
-def _sweep(model: Model, softmax: Softmax, v: jax.Array, memory: jax.Array) -> Sweep:
+def _sweep(model: Model, softmax: Softmax, v: jax.Array, old: jax.Array) -> Sweep:
+    """A sweep, into the memory of an old `q`."""
     q = action_values(model, v)
     change = values(model, softmax, q) - v
     numbers = smallest(change), largest(change), _norm(model, change), largest(jnp.abs(v))

@@ -186,8 +186,7 @@ def evaluate(mdp: MDP, policy: Any, **options: Any) -> Solution:
         >>> print(solution.value.round(6), earned.value.round(6))
         [0.43134 0.     ] [0.43134 0.     ]
     """
-    if not isinstance(mdp, MDP):
-        raise TypeError(f"`mdp` must be an MDP, got {mdp!r}")
+    _check_mdp(mdp)
     weights = np.asarray(policy, np.float64)
     shape = mdp.probabilities.shape[:2]
     if weights.shape != shape:
@@ -205,11 +204,15 @@ def evaluate(mdp: MDP, policy: Any, **options: Any) -> Solution:
     return solve(mdp, FixedPolicy(weights / sums[:, None]), **options)
 
 
+def _check_mdp(mdp: Any) -> None:
+    if not isinstance(mdp, MDP):
+        raise TypeError(f"`mdp` must be an MDP, got {mdp!r}")
+
+
 def _check(
     mdp: Any, softmax: Any, method: str, tolerance: float, max_iterations: int, mesh: Mesh | None
 ) -> None:
-    if not isinstance(mdp, MDP):
-        raise TypeError(f"`mdp` must be an MDP, got {mdp!r}")
+    _check_mdp(mdp)
     if not isinstance(softmax, Softmax):
         raise TypeError(f"`softmax` must be a Softmax such as Mellowmax(5.0), got {softmax!r}")
     for leaf in jax.tree.leaves(softmax):
