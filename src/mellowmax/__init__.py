@@ -25,7 +25,7 @@ __version__ = "0.1.0"
 
 __all__ = ["__version__", *operators.__all__, *policies.__all__, *softmax.__all__]
 
-_ON_FIRST_USE = ("mdp", "planning", "properties")
+_ON_FIRST_USE = ("environments", "learning", "mdp", "planning", "properties")
 
 
 def __getattr__(name: str) -> Any:

@@ -29,6 +29,7 @@ from .operators import (
 __all__ = [
     "boltzmann_log_policy",
     "boltzmann_policy",
+    "choose",
     "epsilon_greedy_log_policy",
     "epsilon_greedy_policy",
     "greedy_log_policy",
@@ -312,11 +313,34 @@ def sample(key: Any, policy: Any, *, axis: int = -1) -> Any:
         [1 0]
     """
     xp = array_namespace(policy)
+    shape = moved(xp, policy, axis, -1).shape[:-1]
+    like = policy if xp.finfo(policy.dtype).bits >= 32 else xp.astype(policy, xp.float32)
+    return choose(policy, uniform(xp, key, shape, like), axis=axis)
+
+
+def choose(policy: Any, uniform: Any, *, axis: int = -1) -> Any:
+    """The action of each row at which the cumulative probability passes a uniform number.
+
+    `sample` for those who draw their random numbers in bulk.
+
+    Args:
+        policy: probabilities, `[..., actions, ...]` with the actions along `axis`.
+        uniform: a number from 0 to 1 for each row.
+        axis: where the actions are.
+
+    Returns:
+        The index of an action for each row, never one of probability 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> print(choose(np.array([[0.2, 0.8, 0.0], [0.2, 0.8, 0.0]]), np.array([0.1, 1.0])))
+        [0 1]
+    """
+    xp = array_namespace(policy)
     if xp.finfo(policy.dtype).bits < 32:
         policy = xp.astype(policy, xp.float32)
-    policy = moved(xp, policy, axis, -1)
-    cumulative = xp.cumulative_sum(policy, axis=-1)
+    cumulative = xp.cumulative_sum(moved(xp, policy, axis, -1), axis=-1)
     total = cumulative[..., -1:]
-    drawn = total * uniform(xp, key, total.shape, policy)
-    beyond = cumulative <= drawn  # rounding may leave this true everywhere: stay below the total
+    beyond = cumulative <= total * uniform[..., None]
+    # Rounding may leave this true everywhere: stay below the total.
     return xp.argmin(xp.astype(beyond & (cumulative < total), xp.int8), axis=-1)

@@ -2,5 +2,14 @@
 
 from .generators import chain, garnet, grid_world, random_mdp, two_state
 from .model import MDP
+from .taxi import multi_passenger_taxi
 
-__all__ = ["MDP", "chain", "garnet", "grid_world", "random_mdp", "two_state"]
+__all__ = [
+    "MDP",
+    "chain",
+    "garnet",
+    "grid_world",
+    "multi_passenger_taxi",
+    "random_mdp",
+    "two_state",
+]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from .._registration import register
 from . import _checks as checks
 from ._entries import (
     Entries,
@@ -205,6 +206,7 @@ def from_gymnasium(environment: Any) -> dict[str, Any]:
     if not isinstance(environment, str):
         return _from_table(environment, repr(environment))
     gymnasium = importlib.import_module("gymnasium")
+    register()
     try:
         made = gymnasium.make(environment)
     except (gymnasium.error.Error, ImportError) as error:

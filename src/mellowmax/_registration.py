@@ -1,0 +1,26 @@
+"""The ids of the environments in Gymnasium, given as text so that nothing of ours is imported.
+
+Gymnasium has had no plugins since 1.0: a package is imported before its ids are known, or the id
+names the module, as in `gymnasium.make("mellowmax.environments:mellowmax/TwoState-v0")`.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+ENVIRONMENTS = {
+    "mellowmax/TwoState-v0": "mellowmax.environments.gymnasium:TwoState",
+    "mellowmax/MultiPassengerTaxi-v0": "mellowmax.environments.gymnasium:MultiPassengerTaxi",
+}
+"""No id has a limit of steps: the paper's episodes have none, and its values would be others."""
+
+
+def register() -> None:
+    """Tell Gymnasium the ids; a second call changes nothing, nor does one without Gymnasium."""
+    try:
+        gymnasium = importlib.import_module("gymnasium")
+    except ImportError:
+        return
+    for name, entry_point in ENVIRONMENTS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(id=name, entry_point=entry_point)

@@ -1,0 +1,296 @@
+"""Gymnasium environments: any MDP as one, and the two of the paper with something to look at."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+from ..mdp import _checks as checks
+from ..mdp.generators import two_state
+from ..mdp.model import MDP
+from ..mdp.taxi import GRID, TaxiGrid, multi_passenger_taxi
+from ._start import start_states
+
+if TYPE_CHECKING:
+    from .render import TaxiPicture
+
+__all__ = ["MultiPassengerTaxi", "TabularEnv", "TwoState"]
+
+Branch = tuple[float, int, float, bool]
+"""A probability, the next state, the reward, and does the episode end?"""
+
+HIGHLIGHT, PLAIN = "\x1b[1;30;43m", "\x1b[0m"
+"""Bold black on yellow, which can be read on dark and on light."""
+
+
+class TabularEnv(gymnasium.Env[Any, Any]):
+    """An MDP as a Gymnasium environment, whose observations are the states.
+
+    A transition to the index `S`, one past the last state, ends the episode and shows the state it
+    ended in. `info` has the probability of what happened as `"prob"`, and where the MDP does not
+    allow every action, those that the state has as `"action_mask"`.
+
+    Args:
+        mdp: the MDP.
+        start: where an episode starts, a state or `[S]`, a distribution; None for every state that
+            is not terminal with the same probability.
+        render_mode: `"ansi"` for a line of text, or None.
+
+    Attributes:
+        mdp: the MDP.
+        discount: its discount.
+        P: as Gymnasium's own tables have it, `P[s][a]` is a list of `(probability, next_state,
+            reward, terminated)`, empty where the action is not allowed;
+            `MDP.from_gymnasium(env, discount)` reads it.
+        state: the state the environment is in; None before the first `reset`.
+
+    Raises:
+        ValueError: for an argument that is not as above.
+
+    Examples:
+        >>> from mellowmax.mdp import chain
+        >>> env = TabularEnv(chain(5, success=1.0), start=2, render_mode="ansi")
+        >>> env.reset(seed=0)
+        (2, {'prob': 1.0})
+        >>> env.step(1)
+        (3, 0.0, False, False, {'prob': 1.0})
+        >>> print(env.render())
+        state 3, action 1, reward 0
+        >>> env.step(2)
+        Traceback (most recent call last):
+        ...
+        ValueError: `action` must be a whole number in [0, 1], got 2
+    """
+
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
+
+    def __init__(self, mdp: MDP, start: Any = None, render_mode: str | None = None) -> None:
+        if not isinstance(mdp, MDP):
+            raise ValueError(f"`mdp` must be an MDP, got {mdp!r}")
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in modes:
+            raise ValueError(f"`render_mode` must be None or in {modes}, got {render_mode!r}")
+        self.mdp = mdp
+        self.discount = mdp.discount
+        self.render_mode = render_mode
+        self.observation_space = gymnasium.spaces.Discrete(mdp.n_states)
+        self.action_space = gymnasium.spaces.Discrete(mdp.n_actions)
+        self.P = _table(mdp)
+        self.state: int | None = None
+        self.last_action: int | None = None
+        self.last_reward = 0.0
+        self._over = True
+        self._masks = None if mdp.allowed is None else mdp.allowed.astype(np.int8)
+        # Of each list, what `bisect` finds a branch by: the sums of the probabilities before it.
+        self._rows = [
+            [(_cuts([branch[0] for branch in branches]), branches) for branches in row.values()]
+            for row in self.P.values()
+        ]
+        states, probabilities = (values.tolist() for values in start_states(mdp, start))
+        self._starts = states, probabilities, _cuts(probabilities)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        """Start an episode.
+
+        Args:
+            seed: of the random numbers; None to go on with those there are.
+            options: none are known.
+
+        Returns:
+            The state, and `info`.
+        """
+        super().reset(seed=seed)
+        states, probabilities, cuts = self._starts
+        at = bisect_right(cuts, self.np_random.random()) if cuts else 0
+        self.state, self.last_action, self.last_reward, self._over = states[at], None, 0.0, False
+        return self.state, self._info(probabilities[at])
+
+    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        """Take an action.
+
+        Args:
+            action: its number.
+
+        Returns:
+            The next state, the reward, whether the episode ended, False, and `info`.
+
+        Raises:
+            ValueError: for an action that there is not.
+            gymnasium.error.ResetNeeded: where no episode is under way.
+        """
+        if self._over:
+            rule = "`reset` must be called before `step`"
+            raise gymnasium.error.ResetNeeded(f"{rule}, got no episode under way")
+        try:
+            cuts, branches = self._rows[self.state][action]  # type: ignore[index]
+            known = action >= 0 and branches
+        except (IndexError, TypeError):
+            known = False
+        if not known:
+            self._refuse(action)
+        at = bisect_right(cuts, self.np_random.random())
+        probability, self.state, reward, self._over = branches[at]
+        self.last_action, self.last_reward = action, reward
+        return self.state, reward, self._over, False, self._info(probability)
+
+    def render(self) -> Any:
+        """The state as `render_mode` asks for it; a warning and None where it is None."""
+        if self.render_mode is None:
+            name = type(self).__name__ if self.spec is None else self.spec.id
+            gymnasium.logger.warn(
+                f"`render` shows nothing as `render_mode` is None, make {name!r} with one of "
+                f"{self.metadata['render_modes']}"
+            )
+            return None
+        if self.state is None:
+            rule = "`reset` must be called before `render`"
+            raise gymnasium.error.ResetNeeded(f"{rule}, got no episode yet")
+        return self._ansi() if self.render_mode == "ansi" else self._rgb_array()
+
+    def _ansi(self) -> str:
+        return f"state {self.state}, {self._last()}"
+
+    def _rgb_array(self) -> npt.NDArray[np.uint8]:
+        raise NotImplementedError
+
+    def _last(self, names: Sequence[str] | None = None) -> str:
+        """What the last step was, in words."""
+        if self.last_action is None:
+            return "start"
+        name = self.last_action if names is None else names[self.last_action]
+        return f"action {name}, reward {self.last_reward:g}"
+
+    def _info(self, probability: float) -> dict[str, Any]:
+        if self._masks is None:
+            return {"prob": probability}
+        return {"prob": probability, "action_mask": self._masks[self.state].copy()}
+
+    def _refuse(self, action: Any) -> NoReturn:
+        checks.whole("action", action, 0, self.mdp.n_actions - 1)
+        raise ValueError(f"`action` must be allowed in state {self.state}, got {action!r}")
+
+
+class TwoState(TabularEnv):
+    """The MDP of figure 1: state 0 is s1, where an episode starts, state 1 is s2, where it ends.
+
+    Args:
+        printed: take the labels that the figure prints? See `mellowmax.mdp.two_state`.
+        discount: in [0, 1].
+        render_mode: `"ansi"` for a line of text, or None.
+
+    Examples:
+        >>> env = TwoState()
+        >>> env.reset(seed=0)
+        (0, {'prob': 1.0})
+        >>> env.step(0)
+        (0, 0.12211, False, False, {'prob': 0.65867})
+    """
+
+    def __init__(
+        self, printed: bool = False, discount: float = 0.98, render_mode: str | None = None
+    ) -> None:
+        super().__init__(two_state(printed=printed, discount=discount), 0, render_mode)
+
+    def _ansi(self) -> str:
+        names = [" s1 ", " s2 "]
+        if self.state is not None:
+            names[self.state] = f"{HIGHLIGHT}[s{self.state + 1}]{PLAIN}"
+        return f"{' '.join(names)}  {self._last('ab')}"
+
+
+class MultiPassengerTaxi(TabularEnv):
+    """The taxi of section 7.2: fetch passengers and bring them to the destination.
+
+    `mellowmax.mdp.multi_passenger_taxi` says what it does and what the arguments are.
+
+    Args:
+        grid: rows of S (start), D (destination), F (passenger), # (wall) and . (free).
+        slip: the probability that a move goes to a side, in [0, 1].
+        rewards: what 0, 1, 2 and so on passengers are worth.
+        discount: in [0, 1).
+        render_mode: `"ansi"` for text, `"rgb_array"` for a picture (it needs Pillow), or None.
+
+    Attributes:
+        grid: the `mellowmax.mdp.taxi.TaxiGrid`, which says what a state is.
+
+    Examples:
+        >>> env = MultiPassengerTaxi(["S.F", "#.D"], slip=0.0, rewards=[0.0, 1.0])
+        >>> state, info = env.reset(seed=0)
+        >>> [env.step(action)[1:3] for action in (2, 2, 1)]
+        [(0.0, False), (0.0, False), (1.0, True)]
+        >>> env.grid.decode(env.state)
+        (4, (0,))
+    """
+
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012
+
+    def __init__(
+        self,
+        grid: Sequence[str] | str = GRID,
+        slip: float = 0.1,
+        rewards: Sequence[float] = (0.0, 1.0, 3.0, 15.0),
+        discount: float = 0.99,
+        render_mode: str | None = None,
+    ) -> None:
+        mdp = multi_passenger_taxi(grid, slip=slip, rewards=rewards, discount=discount)
+        self.grid = TaxiGrid.parse(grid)
+        self._picture: TaxiPicture | None = None
+        super().__init__(mdp, self.grid.start_state, render_mode)
+
+    def _ansi(self) -> str:
+        grid = self.grid
+        assert self.state is not None
+        taxi, picked = grid.decode(self.state)
+        rows = [list(row) for row in grid.rows]
+        for passenger in picked:
+            row, column = grid.cells[grid.passengers[passenger]]
+            rows[row][column] = "."
+        row, column = grid.cells[taxi]
+        rows[row][column] = f"{HIGHLIGHT}T{PLAIN}"
+        last = self._last(("north", "south", "east", "west"))
+        below = f"{len(picked)} of {grid.n_passengers} on board, {last}"
+        return "\n".join([*("".join(marks) for marks in rows), below])
+
+    def _rgb_array(self) -> npt.NDArray[np.uint8]:
+        if self._picture is None:
+            try:
+                from .render import TaxiPicture
+            except ImportError as error:
+                needs = "`rgb_array` needs Pillow: pip install 'mellowmax[experiments]'"
+                raise gymnasium.error.DependencyNotInstalled(needs) from error
+            self._picture = TaxiPicture(self.grid)
+        assert self.state is not None
+        return self._picture.draw(self.state)
+
+
+def _table(mdp: MDP) -> dict[int, dict[int, list[Branch]]]:
+    """`P`, made of nothing but Python's numbers."""
+    n_states, end = mdp.n_states, [*mdp.terminal.tolist(), True]
+    shape = mdp.probabilities.shape
+    leads = mdp.successors
+    if leads is None:
+        leads = np.broadcast_to(np.arange(n_states, dtype=np.int32), shape)
+    earned = mdp.rewards if mdp.rewards.ndim == 3 else mdp.rewards[..., None]
+    earned = np.broadcast_to(earned, shape)
+    table: dict[int, dict[int, list[Branch]]] = {
+        s: {a: [(1.0, s, 0.0, True)] if end[s] else [] for a in range(mdp.n_actions)}
+        for s in range(n_states)
+    }
+    at = np.nonzero(mdp.probabilities)
+    columns: tuple[npt.NDArray[Any], ...] = (*at[:2], mdp.probabilities[at], leads[at], earned[at])
+    for s, a, p, lead, reward in zip(*(column.tolist() for column in columns), strict=True):
+        table[s][a].append((p, s if lead == n_states else lead, reward, end[lead]))
+    return table
+
+
+def _cuts(probabilities: list[float]) -> list[float]:
+    """All their sums but the last, so that no rounding leads past the end."""
+    return list(accumulate(probabilities[:-1]))

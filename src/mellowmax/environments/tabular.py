@@ -1,0 +1,174 @@
+"""Any MDP as an environment: pure functions of a key, a state, an action and the parameters.
+
+    state = reset(key, params)
+    state, reward, terminated = step(key, state, action, params)
+
+They are written for one instance: `jax.vmap` them over keys and states for many. The parameters are
+the MDP's own tables, laid out so that a step is one lookup: a uniform number is compared with the
+cumulative probabilities of the branches. `start` and `move` are the same functions of that uniform
+number, for loops that draw their random numbers in bulk.
+
+Numbers are float32: a probability is right to 6e-8.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._libraries import pytree
+from ..mdp import MDP
+from ._start import start_states
+
+__all__ = ["Params", "Step", "move", "params", "reset", "start", "step"]
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Params:
+    """The tables of an environment with `S` states, `A` actions and `K` branches."""
+
+    successors: Any
+    """`[S, A, K]`, int32: where each branch leads; `S` is the end of the episode."""
+    cumulative: Any
+    """`[S, A, K]`: the probability of this branch or one before it; the last is infinity."""
+    rewards: Any
+    """`[S, A, K]`"""
+    terminated: Any
+    """`[S, A, K]`: does the branch end the episode?"""
+    allowed: Any
+    """`[S, A]`, the actions there are; None for all."""
+    starts: Any
+    """`[M]`, int32: the states where an episode can begin."""
+    start_cumulative: Any
+    """`[M]`: the probability of this one or one before it; the last is infinity."""
+    discount: Any
+
+    @property
+    def n_states(self) -> int:
+        """How many states there are."""
+        return int(self.successors.shape[0])
+
+    @property
+    def n_actions(self) -> int:
+        """How many actions there are."""
+        return int(self.successors.shape[1])
+
+    def __repr__(self) -> str:
+        return (
+            f"Params(states={self.n_states}, actions={self.n_actions}, starts={len(self.starts)})"
+        )
+
+
+class Step(NamedTuple):
+    """What a step leads to."""
+
+    state: Any
+    reward: Any
+    terminated: Any
+
+
+def params(mdp: MDP, *, start: Any = None) -> Params:
+    """The parameters of an MDP as an environment.
+
+    Args:
+        mdp: the model.
+        start: the state where episodes begin, or a probability for each state; None for every state
+            that is not terminal, with equal probability.
+
+    Examples:
+        >>> from mellowmax.mdp import two_state
+        >>> params(two_state(), start=0)
+        Params(states=2, actions=2, starts=1)
+    """
+    successors, probabilities, rewards = _branches(mdp)
+    over = mdp.terminal[:, None, None]
+    own = np.arange(mdp.n_states)[:, None, None]
+    ends = np.append(mdp.terminal, True)
+    successors = np.where(over, own, successors)
+    starts, start_probabilities = start_states(mdp, start)
+    return Params(
+        successors=successors.astype(np.int32),
+        cumulative=_cumulative(np.where(over, 1.0, probabilities)),
+        rewards=rewards.astype(np.float32),
+        terminated=ends[successors],
+        allowed=mdp.allowed,
+        starts=starts,
+        start_cumulative=_cumulative(start_probabilities),
+        discount=np.float32(mdp.discount),
+    )
+
+
+def _branches(mdp: MDP) -> tuple[Any, Any, Any]:
+    """`(successors, probabilities, rewards)`, each `[S, A, K]`, with no more branches than used."""
+    probabilities = mdp.probabilities
+    shape = probabilities.shape
+    every = np.arange(mdp.n_states) if mdp.successors is None else mdp.successors
+    successors = np.broadcast_to(every, shape)
+    rewards = mdp.rewards if mdp.rewards.ndim == 3 else mdp.rewards[..., None]
+    rewards = np.broadcast_to(rewards, shape)
+    order = np.argsort(probabilities == 0, axis=-1, kind="stable")
+    used = max(1, int((probabilities > 0).sum(-1).max()))
+    first = order[..., :used]
+    return tuple(np.take_along_axis(x, first, -1) for x in (successors, probabilities, rewards))  # type: ignore[return-value]
+
+
+def _cumulative(probabilities: Any) -> Any:
+    """Cumulative sums; infinity from the last branch of a positive probability on."""
+    sums = np.cumsum(probabilities, axis=-1)
+    after = np.cumsum(probabilities[..., ::-1], axis=-1)[..., ::-1]
+    left = np.append(after[..., 1:], np.zeros_like(after[..., :1]), axis=-1)
+    return np.where(left > 0, sums, np.inf).astype(np.float32)
+
+
+def reset(key: Any, params: Params) -> Any:
+    """The state where an episode begins.
+
+    Examples:
+        >>> import jax
+        >>> from mellowmax.mdp import two_state
+        >>> print(reset(jax.random.key(0), params(two_state())))
+        0
+    """
+    return start(jax.random.uniform(key, dtype=jnp.float32), params)
+
+
+def step(key: Any, state: Any, action: Any, params: Params) -> Step:
+    """Take an action in a state.
+
+    Args:
+        key: a JAX key.
+        state: a state; a terminal one is never left.
+        action: an action that is allowed there.
+        params: the environment.
+
+    Returns:
+        The next state (`S` where the episode ends in no state), the reward, and whether the episode
+        has ended.
+
+    Examples:
+        >>> import jax
+        >>> from mellowmax.mdp import two_state
+        >>> print(*step(jax.random.key(0), 0, 1, params(two_state())))
+        0 0.03284 False
+    """
+    return move(jax.random.uniform(key, dtype=jnp.float32), state, action, params)
+
+
+def start(uniform: Any, params: Params) -> Any:
+    """`reset`, from a uniform number in [0, 1)."""
+    starts = jnp.asarray(params.starts)
+    if len(starts) == 1:
+        return starts[0]
+    return starts[jnp.searchsorted(jnp.asarray(params.start_cumulative), uniform, side="right")]
+
+
+def move(uniform: Any, state: Any, action: Any, params: Params) -> Step:
+    """`step`, from a uniform number in [0, 1)."""
+    branch = (uniform >= jnp.asarray(params.cumulative)[state, action]).sum(dtype=jnp.int32)
+    tables = (params.successors, params.rewards, params.terminated)
+    return Step(*(jnp.asarray(table)[state, action, branch] for table in tables))
