@@ -1,0 +1,18 @@
+"""Layer 5: tabular learning. SARSA and its kin with any softmax, thousands of runs at once."""
+
+from .drive import drive
+from .learner import Learned, Learner, Update, expected_sarsa, q_learning, sarsa
+from .train import train
+from .training import Training
+
+__all__ = [
+    "Learned",
+    "Learner",
+    "Training",
+    "Update",
+    "drive",
+    "expected_sarsa",
+    "q_learning",
+    "sarsa",
+    "train",
+]

@@ -1,0 +1,295 @@
+"""Tabular learners: what is learned from one transition.
+
+A learner has a table of action values and, after the action `a` in the state `s` has earned the
+reward `r` and led to the state `s'`, moves one entry towards a target:
+
+    q(s, a) <- q(s, a) + learning_rate * td_error,
+    td_error = r + discount * bootstrap - q(s, a)
+
+The learners differ in what they bootstrap from. With `a'` the next action,
+
+| learner | bootstrap |
+| --- | --- |
+| `sarsa` | q(s', a') |
+| `expected_sarsa` | the softmax's value of q(s', .): what `a'` is worth on average |
+| `q_learning` | max q(s', .) |
+
+All of them act by the softmax's own policy. `sarsa` with a Boltzmann policy is the paper's
+Algorithm 1; expected SARSA has the fixed points of planning with the same softmax.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .._rows import check_parameter
+from ..operators import maximum
+from ..policies import choose
+from ..softmax import Softmax
+
+__all__ = ["Learned", "Learner", "Update", "expected_sarsa", "q_learning", "sarsa"]
+
+
+class Update(NamedTuple):
+    """What an update gives: the new table, and the TD error that it was made from."""
+
+    q: Any
+    td_error: Any
+
+
+class Learned(NamedTuple):
+    """What a step of learning gives: an `Update`, and the next action."""
+
+    q: Any
+    td_error: Any
+    action: Any
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["softmax", "learning_rate", "initial"],
+    meta_fields=["bootstrap", "on_policy"],
+)
+@dataclasses.dataclass(frozen=True, eq=False)
+class Learner:
+    """A tabular learner; made by `sarsa`, `expected_sarsa` or `q_learning`.
+
+    Its methods are pure functions of one run; `train` maps them over many.
+    """
+
+    softmax: Any
+    """The behaviour: a Softmax, or a function of the step that gives one."""
+    learning_rate: Any
+    """A number, or a function of the step that gives one."""
+    initial: Any
+    """The first action values: a number, or `[S, A]`."""
+    bootstrap: Callable[..., Any]
+    """`bootstrap(softmax, row, action, where)`: what the next state is worth."""
+    on_policy: bool
+    """Does the bootstrap need the next action? Then that one is chosen before the update."""
+
+    def at(self, step: Any) -> Learner:
+        """The learner after `step` updates: its schedules replaced by what they give then."""
+        softmax, rate = self.softmax, self.learning_rate
+        return dataclasses.replace(
+            self,
+            softmax=softmax if isinstance(softmax, Softmax) else softmax(step),
+            learning_rate=rate(step) if callable(rate) else rate,
+        )
+
+    def init(self, n_states: int, n_actions: int) -> Any:
+        """The table to begin with, `[S, A]` in float32."""
+        return jnp.broadcast_to(jnp.asarray(self.initial, jnp.float32), (n_states, n_actions))
+
+    def act(self, uniform: Any, row: Any, *, step: Any = 0, where: Any = None) -> Any:
+        """An action by the softmax's policy.
+
+        Args:
+            uniform: a random number from 0 to 1, which decides.
+            row: the action values of the state, `[A]`.
+            step: how many updates there have been, for schedules.
+            where: `[A]`, the actions that are allowed.
+
+        Examples:
+            >>> from mellowmax import Boltzmann
+            >>> print(sarsa(Boltzmann(1.0)).act(0.3, jnp.array([0.0, 1.0])))
+            1
+        """
+        policy = self.at(step).softmax.policy(row, where=where)
+        return choose(policy, jnp.asarray(uniform, policy.dtype)).astype(jnp.int32)
+
+    def update(
+        self,
+        q: Any,
+        state: Any,
+        action: Any,
+        reward: Any,
+        discount: Any,
+        next_state: Any,
+        next_action: Any,
+        *,
+        step: Any = 0,
+        where: Any = None,
+    ) -> Update:
+        """Learn from one transition.
+
+        Args:
+            q: the table, `[S, A]`.
+            state: where the action was taken.
+            action: which one.
+            reward: what it earned.
+            discount: that of the environment, and 0 where the episode ended.
+            next_state: where it led; any state where the episode ended.
+            next_action: what is done there; `sarsa` alone looks at it.
+            step: how many updates there have been, for schedules.
+            where: `[A]`, the actions that are allowed in the next state.
+
+        Returns:
+            The new table and the TD error.
+
+        Examples:
+            >>> from mellowmax import Boltzmann
+            >>> learner = sarsa(Boltzmann(16.55), learning_rate=0.5)
+            >>> q, td_error = learner.update(learner.init(2, 2), 0, 1, 1.0, 0.98, 0, 0)
+            >>> print(td_error, q)
+            1.0 [[0.  0.5]
+             [0.  0. ]]
+        """
+        now = self.at(step)
+        worth = self.bootstrap(now.softmax, q[next_state], next_action, where)
+        td_error = reward + discount * worth - q[state, action]
+        return Update(q.at[state, action].add(now.learning_rate * td_error), td_error)
+
+    def learn(
+        self,
+        q: Any,
+        state: Any,
+        action: Any,
+        reward: Any,
+        discount: Any,
+        next_state: Any,
+        uniform: Any,
+        *,
+        step: Any = 0,
+        where: Any = None,
+    ) -> Learned:
+        """Learn from one transition and choose the next action, in the order of the algorithm.
+
+        SARSA chooses first, since it learns from what it chose; the others learn first. After the
+        end of an episode, all of them choose the first action of the next by what the end taught.
+
+        Args:
+            q: the table, `[S, A]`.
+            state: where the action was taken.
+            action: which one.
+            reward: what it earned.
+            discount: that of the environment, and 0 where the episode ended.
+            next_state: where it led; where the next episode begins if this one ended.
+            uniform: a random number from 0 to 1, which decides the next action.
+            step: how many updates there have been, for schedules.
+            where: `[A]`, the actions that are allowed in the next state.
+
+        Returns:
+            The new table, the TD error and the next action.
+        """
+        now = self.at(step)
+        moved = (state, action, reward, discount, next_state)
+        if not self.on_policy:
+            q, td_error = now.update(q, *moved, action, where=where)
+            return Learned(q, td_error, now.act(uniform, q[next_state], where=where))
+        # Of the table as an end leaves it, the row of the next state is all that matters here.
+        row = q[next_state]
+        last = q[state, action] + now.learning_rate * (reward - q[state, action])
+        begins_here = (discount == 0) & (next_state == state)
+        is_action = jnp.arange(len(row), dtype=jnp.int32) == action
+        row = jnp.where(begins_here & is_action, last, row)
+        next_action = now.act(uniform, row, where=where)
+        return Learned(*now.update(q, *moved, next_action, where=where), next_action)
+
+
+def sarsa(
+    softmax: Softmax | Callable[[Any], Softmax], learning_rate: Any = 0.1, *, initial: Any = 0.0
+) -> Learner:
+    """SARSA with any softmax; with `Boltzmann`, the paper's Algorithm 1 (section 2).
+
+    Args:
+        softmax: its policy is the behaviour. Or a schedule: a function of the number of updates
+            that gives one.
+        learning_rate: from 0 to 1. Or a schedule, such as those of optax.
+        initial: the first action values: a number, or `[S, A]`.
+
+    Arrays of parameters and of learning rates that broadcast against each other make a grid of
+    settings, each of which `train` runs.
+
+    Examples:
+        >>> from mellowmax import Mellowmax
+        >>> from mellowmax.environments import two_state
+        >>> from mellowmax.learning import sarsa, train
+        >>> run = train(sarsa(Mellowmax(16.55), 0.1), two_state.params(), episodes=100, runs=3)
+        >>> run.q.shape, run.returns.shape
+        ((3, 2, 2), (3, 100))
+    """
+    return _learner(softmax, learning_rate, initial, _value_of_the_action, on_policy=True)
+
+
+def expected_sarsa(
+    softmax: Softmax | Callable[[Any], Softmax], learning_rate: Any = 0.1, *, initial: Any = 0.0
+) -> Learner:
+    """Expected SARSA: the target is the softmax's value of the next state.
+
+    That value is what the policy's actions are worth on average, so the update has the mean of
+    SARSA's and less variance; its fixed points are those of planning with the same softmax.
+
+    Args:
+        softmax: as for `sarsa`.
+        learning_rate: as for `sarsa`.
+        initial: as for `sarsa`.
+
+    Examples:
+        >>> from mellowmax import Mellowmax
+        >>> learner = expected_sarsa(Mellowmax(5.0))
+        >>> print(learner.update(learner.init(2, 3), 0, 2, 1.0, 0.9, 1, 0).td_error)
+        1.0
+
+    References:
+        van Seijen, van Hasselt, Whiteson and Wiering, "A theoretical and empirical analysis of
+        Expected Sarsa" (2009).
+    """
+    return _learner(softmax, learning_rate, initial, _value_of_the_softmax, on_policy=False)
+
+
+def q_learning(
+    softmax: Softmax | Callable[[Any], Softmax], learning_rate: Any = 0.1, *, initial: Any = 0.0
+) -> Learner:
+    """Q-learning: the target is the best value of the next state, whatever the behaviour.
+
+    Args:
+        softmax: as for `sarsa`.
+        learning_rate: as for `sarsa`.
+        initial: as for `sarsa`.
+
+    Examples:
+        >>> from mellowmax import EpsilonGreedy
+        >>> learner = q_learning(EpsilonGreedy(0.1), initial=1.0)
+        >>> print(learner.update(learner.init(2, 3), 0, 2, 1.0, 0.5, 1, 0).td_error)
+        0.5
+
+    References:
+        Watkins and Dayan, "Q-learning" (1992).
+    """
+    return _learner(softmax, learning_rate, initial, _largest_value, on_policy=False)
+
+
+def _learner(
+    softmax: Any,
+    learning_rate: Any,
+    initial: Any,
+    bootstrap: Callable[..., Any],
+    *,
+    on_policy: bool,
+) -> Learner:
+    if not (isinstance(softmax, Softmax) or callable(softmax)):
+        rule = "`softmax` must be a Softmax or a function of the step that gives one"
+        raise ValueError(f"{rule}, got {softmax!r}")
+    if not callable(learning_rate):
+        check_parameter("learning_rate", learning_rate, 0.0, 1.0)
+    check_parameter("initial", initial)
+    return Learner(softmax, learning_rate, initial, bootstrap, on_policy)
+
+
+def _value_of_the_action(softmax: Softmax, row: Any, action: Any, where: Any) -> Any:
+    return row[action]
+
+
+def _value_of_the_softmax(softmax: Softmax, row: Any, action: Any, where: Any) -> Any:
+    return softmax.value(row, where=where)
+
+
+def _largest_value(softmax: Softmax, row: Any, action: Any, where: Any) -> Any:
+    return maximum(row, where=where)
