@@ -39,6 +39,7 @@ bench: install
 	$(BIN)/python benchmarks/policies.py
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/learning.py
 
 clean:
 	rm -rf .venv build site dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

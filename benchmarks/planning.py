@@ -16,11 +16,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from venvs import BUILD, python_of
 
 from mellowmax.mdp import MDP, garnet, grid_world
 
 ROOT = Path(__file__).parent.parent
-BUILD = ROOT / "build" / "bench"
 PEERS = {
     "quantecon": ["quantecon==0.11.4"],
     "mdpsolver": ["mdpsolver==0.10.2", "scipy"],
@@ -68,18 +68,6 @@ def saved(name):
     return path
 
 
-def python_of(peer):
-    """The peer's own environment."""
-    home = BUILD / peer
-    python = home / "bin" / "python"
-    if not (home / "installed").exists():
-        print(f"installing {', '.join(PEERS[peer])}", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", home], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PEERS[peer]], check=True)
-        (home / "installed").touch()
-    return python
-
-
 def run(python, script, model, operator):
     """What a solver's process reports, or why it does not."""
     command = [python, ROOT / "benchmarks" / script, saved(model), operator, str(RESIDUAL)]
@@ -109,7 +97,9 @@ def main():
             for peer in chosen.peer or PEERS:
                 if operator != "max" and peer != "jaxdp":
                     continue
-                theirs = run(python_of(peer), f"peers/{peer}_solve.py", model, operator)
+                theirs = run(
+                    python_of(peer, PEERS[peer]), f"peers/{peer}_solve.py", model, operator
+                )
                 verdict = ""
                 if "seconds" in theirs and "seconds" in ours:
                     ratio = theirs["seconds"] / ours["seconds"]
