@@ -85,7 +85,7 @@ def main():
     print("\nSteps per second by the number of learners")
     print("policy          " + "".join(f"{n:>16,}" for n in LEARNERS))
     for policy, softmax in SOFTMAXES.items():
-        rates = [ours(softmax, n, 2**26 if on_cpu else n * 12_800)[0] for n in LEARNERS]
+        rates = [ours(softmax, n, 2**25 if on_cpu else n * 12_800)[0] for n in LEARNERS]
         goal = f"  goal {RATES[policy]:.0e}" if policy in RATES and not on_cpu else ""
         print(f"{policy:16s}" + "".join(f"{rate:16,.0f}" for rate in rates) + goal, flush=True)
 

@@ -1,4 +1,4 @@
-"""The figures of the README: `make figures` draws them into docs/images."""
+"""The figures of the README and the docs: `make figures` draws them into docs/images."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from PIL import Image
 
 from mellowmax import Boltzmann, Max, Mean, Mellowmax, mellowmax_temperature
+from mellowmax.environments.gymnasium import MultiPassengerTaxi
 from mellowmax.mdp import two_state
 from mellowmax.planning import Trace, trace_fixed_points
 
@@ -102,6 +104,9 @@ def main() -> None:
     for action, name in enumerate("ab"):
         branches(axes[action], trace, action, name)
     save(figure, "branches")
+    taxi = MultiPassengerTaxi(render_mode="rgb_array")
+    taxi.reset(seed=0)
+    Image.fromarray(taxi.render()).save(IMAGES / "taxi.png")
 
 
 if __name__ == "__main__":

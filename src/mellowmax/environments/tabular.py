@@ -169,6 +169,7 @@ def start(uniform: Any, params: Params) -> Any:
 
 def move(uniform: Any, state: Any, action: Any, params: Params) -> Step:
     """`step`, from a uniform number in [0, 1)."""
+    state, action = jnp.asarray(state, jnp.int32), jnp.asarray(action, jnp.int32)
     branch = (uniform >= jnp.asarray(params.cumulative)[state, action]).sum(dtype=jnp.int32)
     tables = (params.successors, params.rewards, params.terminated)
     return Step(*(jnp.asarray(table)[state, action, branch] for table in tables))

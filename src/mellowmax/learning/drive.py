@@ -108,7 +108,7 @@ def _run(
 ) -> Training:
     n_states, n_actions = _size(env, "observation_space"), _size(env, "action_space")
     act, learn = _programs(learner)
-    draw = np.random.default_rng(seed).random
+    draw = np.random.default_rng([1, seed]).random  # not the numbers that the environment draws
     q = jnp.array(learner.init(n_states, n_actions))
     memory = _Memory(recorder)
     state, info = env.reset(seed=seed)

@@ -20,9 +20,13 @@ __all__ = ["Bins", "BinsRecord", "Episodes", "EpisodesRecord"]
 
 
 class BinsRecord(NamedTuple):
-    """The sums of the rewards in each bin so far, `[bins + spare]`."""
+    """The sums of the rewards in each bin so far, and what rounding took from each.
+
+    Both are `[bins + 1]`; the last is for what comes after the run.
+    """
 
     sums: Any
+    lost: Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Bins:
 
     def begin(self) -> BinsRecord:
         """A record of nothing."""
-        return BinsRecord(jnp.zeros(self.n_bins + 1, jnp.float32))
+        return BinsRecord(*jnp.zeros((2, self.n_bins + 1), jnp.float32))
 
     def live(self, record: BinsRecord, step: Any) -> Any:
         """Does the run still go on at this step?"""
@@ -45,14 +49,18 @@ class Bins:
         return record, jnp.where(live, reward, jnp.float32(0))
 
     def absorb(self, record: BinsRecord, first: Any, rewards: Any) -> BinsRecord:
-        """Add the rewards of the steps from `first` on, each stretch in one sum."""
+        """Add the rewards of the steps from `first` on, with Kahan's compensated sums."""
         n_steps = len(rewards)
         local = n_steps // self.width + 2
         at = first // self.width
         bins = (first + jnp.arange(n_steps, dtype=jnp.int32)) // self.width - at
         sums = jax.ops.segment_sum(rewards, bins, local, indices_are_sorted=True)
         places = jnp.minimum(at + jnp.arange(local, dtype=jnp.int32), self.n_bins)
-        return BinsRecord(record.sums.at[places].add(sums))
+        before = record.sums[places]
+        added = sums - record.lost[places]
+        after = before + added
+        lost = (after - before) - added
+        return BinsRecord(record.sums.at[places].set(after), record.lost.at[places].set(lost))
 
     def result(self, record: BinsRecord) -> dict[str, Any]:
         """`rewards`: `[bins]`."""
@@ -107,9 +115,9 @@ class Episodes:
             record.returns.at[at].set(total, mode="drop"),
             record.lengths.at[at].set(length, mode="drop"),
             values,
-            record.episode + ended,
+            record.episode + ended.astype(jnp.int32),
             jnp.where(ended, jnp.float32(0), total),
-            jnp.where(ended, 0, length),
+            jnp.where(ended, jnp.int32(0), length),
         ), None
 
     def absorb(self, record: EpisodesRecord, first: Any, emitted: None) -> EpisodesRecord:
