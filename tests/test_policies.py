@@ -131,3 +131,15 @@ def test_sampling_inside_jax_transformations(rng):
     together = jax.jit(jax.vmap(softmax.sample))(keys, q)
     alone = [int(softmax.sample(key, row)) for key, row in zip(keys, q, strict=True)]
     np.testing.assert_array_equal(together, alone)
+
+
+def test_choose_passes_through_all_actions_as_the_number_grows(library):
+    """Over all numbers from 0 to 1, each action is chosen as often as it is probable."""
+    row = np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])
+    uniform = (np.arange(400) + 0.5) / 400
+    policy = library.array(np.tile(row[:, None], 400))
+    chosen = library.to_numpy(mm.choose(policy, library.array(uniform), axis=0)).astype(int)
+    np.testing.assert_array_equal(np.bincount(chosen, minlength=6) / 400, row)
+    assert (np.diff(chosen) >= 0).all()
+    ends = mm.choose(library.array(row[None]), library.array(np.array([1.0])))
+    assert int(library.to_numpy(ends)[0]) == 4
