@@ -18,7 +18,7 @@ test: install
 	$(BIN)/pytest --numprocesses auto
 
 reproduce: install
-	$(BIN)/python -m mellowmax.tour
+	$(BIN)/mellowmax reproduce --scale quick --out reproduction
 
 check: lint types test docs
 
@@ -42,4 +42,4 @@ bench: install
 	$(BIN)/python benchmarks/learning.py
 
 clean:
-	rm -rf .venv build site dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf .venv build site dist reproduction .pytest_cache .hypothesis .mypy_cache .ruff_cache

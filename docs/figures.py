@@ -1,8 +1,12 @@
-"""The figures of the README and the docs: `make figures` draws them into docs/images."""
+"""The figures of the README and the docs: `make figures` draws them into docs/images.
+
+Where there is a reproduction, its verdicts and two of its figures go into the docs as well; those
+in the repository are from `mellowmax reproduce --scale paper`.
+"""
 
 from __future__ import annotations
 
-import csv
+import shutil
 from pathlib import Path
 
 import matplotlib
@@ -14,11 +18,9 @@ from PIL import Image
 
 from mellowmax import Boltzmann, Max, Mean, Mellowmax, mellowmax_temperature
 from mellowmax.environments.gymnasium import MultiPassengerTaxi
-from mellowmax.mdp import two_state
-from mellowmax.planning import Trace, trace_fixed_points
 
 IMAGES = Path(__file__).parent / "images"
-POINTS = Path(__file__).parent.parent / "tests" / "data" / "fig4_fixed_points.csv"
+REPRODUCTION = Path(__file__).parent.parent / "reproduction"
 STYLE = {  # Okabe and Ito's colours, told apart by dashes too
     "max": {"color": "#000000", "linestyle": ":"},
     "mean": {"color": "#999999", "linestyle": "-."},
@@ -53,36 +55,6 @@ def temperatures(axes: plt.Axes) -> None:
     axes.legend(frameon=False, loc="upper left")
 
 
-def branches(axes: plt.Axes, trace: Trace, action: int, name: str) -> None:
-    """The fixed points of one action's value, with the points of the paper's figure 4."""
-    for branch in trace.branches:
-        q = branch.q[:, 0, action]
-        stable = np.where(branch.stable, q, np.nan)
-        axes.plot(branch.parameters, q, **STYLE["boltzmann"], label="unstable")
-        axes.plot(branch.parameters, stable, color="#D55E00", linewidth=2, label="stable")
-    for fold in trace.folds:
-        axes.plot(fold.parameter, fold.q[0, action], "o", color="#000000", markersize=5)
-        above = fold.parameter < 16.6
-        shift, side = ((-6, 4), "right") if above else ((6, -4), "left")
-        axes.annotate(
-            f"{fold.parameter:.3f}",
-            (fold.parameter, fold.q[0, action]),
-            xytext=shift,
-            textcoords="offset points",
-            ha=side,
-            va="center",
-        )
-    with open(POINTS) as file:
-        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-    rows = [row for row in rows if row["action"] == name]
-    betas, values = ([float(row[key]) for row in rows] for key in ("beta", "q"))
-    style = {"color": "#0072B2", "markersize": 4, "alpha": 0.7, "label": "the paper's figure 4"}
-    axes.plot(betas, values, "x", **style)
-    axes.set(xlabel="$\\beta$", ylabel=f"$Q(s_1, {name})$", xlim=(15.9, 17.4))
-    axes.set_title(f"Fixed points, action {name}")
-    axes.legend(frameon=False, loc="upper left")
-
-
 def save(figure: plt.Figure, name: str) -> None:
     """As SVG and PNG."""
     for axes in figure.axes:
@@ -99,14 +71,13 @@ def main() -> None:
     operators(left)
     temperatures(right)
     save(figure, "operators")
-    trace = trace_fixed_points(two_state(), Boltzmann, np.linspace(15.5, 18, 251))
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for action, name in enumerate("ab"):
-        branches(axes[action], trace, action, name)
-    save(figure, "branches")
     taxi = MultiPassengerTaxi(render_mode="rgb_array")
     taxi.reset(seed=0)
     Image.fromarray(taxi.render()).save(IMAGES / "taxi.png")
+    if (REPRODUCTION / "report.md").exists():
+        shutil.copy(REPRODUCTION / "report.md", IMAGES.parent / "reproduction.md")
+        for name in ("fig4_branches", "fig9_rewards"):
+            shutil.copy(REPRODUCTION / "figures" / f"{name}.svg", IMAGES)
 
 
 if __name__ == "__main__":

@@ -25,15 +25,6 @@ def test_an_example_of_the_readme_prints_what_it_says(code, printed):
     assert result.stdout == printed, result.stderr
 
 
-def test_the_tour_runs():
-    result = subprocess.run(
-        [sys.executable, "-m", "mellowmax.tour"], capture_output=True, text=True
-    )
-    assert result.returncode == 0, result.stderr
-    for name in ("Max()", "Mean()", "EpsilonGreedy", "Boltzmann", "Mellowmax", "Still to come"):
-        assert name in result.stdout
-
-
 def test_links_of_the_readme_lead_to_files():
     text = (ROOT / "README.md").read_text()
     for target in re.findall(r"\]\(([^)#]+)\)", text):

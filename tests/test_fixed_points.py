@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -13,13 +11,13 @@ import pytest
 import scipy.optimize
 
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
+from mellowmax.experiments import paper
 from mellowmax.mdp import MDP, garnet, random_mdp, two_state
 from mellowmax.planning import dense, points, roots
 from mellowmax.planning.continuation import trace_fixed_points
 from mellowmax.planning.field import vector_field
 from mellowmax.planning.points import fixed_points
 
-FIGURE_4 = Path(__file__).parent / "data" / "fig4_fixed_points.csv"
 FITTED = ((0.12211, 0.65867), (0.03284, 0.99075))
 PRINTED = ((0.122, 0.66), (0.033, 0.99))
 
@@ -435,9 +433,8 @@ def test_folds_of_the_two_state_mdp(printed, window, within, ends):
 
 
 def figure_4():
-    lines = FIGURE_4.read_text().splitlines()
-    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-        yield float(row["beta"]), "ab".index(row["action"]), float(row["q"])
+    for row in paper.read("fig4_fixed_points").itertuples():
+        yield row.beta, "ab".index(row.action), row.q
 
 
 def test_a_sweep_leaves_the_points_of_figure_4_as_they_are():

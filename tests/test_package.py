@@ -19,7 +19,8 @@ PACKAGE = ROOT / "src" / "mellowmax"
 # A module imports only from modules of a smaller layer.
 LAYERS = {
     "_libraries": 0.0,
-    "_npz": 0.0,
+    "_files": 0.0,
+    "_npz": 0.1,
     "_registration": 0.0,
     "_rowwise": 0.0,
     "_gaps": 0.1,
@@ -67,8 +68,26 @@ LAYERS = {
     "learning.train": 5.2,
     "learning.drive": 5.3,
     "learning": 5.4,
-    "tour": 7.0,
-    "cli": 7.0,
+    "experiments.item": 6.0,
+    "experiments.paper": 6.0,
+    "experiments.style": 6.0,
+    "experiments.store": 6.1,
+    "experiments.intervals": 6.1,
+    "experiments.fields": 6.2,
+    "experiments.gvi": 6.2,
+    "experiments.fig2": 6.3,
+    "experiments.fig3": 6.3,
+    "experiments.fig4": 6.3,
+    "experiments.fig5": 6.3,
+    "experiments.fig6": 6.3,
+    "experiments.fig7": 6.3,
+    "experiments.fig9": 6.3,
+    "experiments.table1": 6.3,
+    "experiments.runner": 6.5,
+    "experiments": 6.6,
+    "report": 7.0,
+    "reproduction": 7.1,
+    "cli": 7.2,
 }
 IMPORTABLE = {"numpy", "array_api_compat"}
 

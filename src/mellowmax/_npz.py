@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import os
-import secrets
 import struct
 import zipfile
 import zlib
@@ -13,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from ._files import replacing
 
 __all__ = ["read", "write"]
 
@@ -35,8 +34,6 @@ UNREADABLE = (
 def write(path: str | Path, kind: str, fields: dict[str, Any]) -> None:
     """Write arrays to exactly `path`, whole or not at all.
 
-    They are written to another file in the same directory, flushed to the disk, and then renamed.
-
     Args:
         path: the file; one that is there is replaced.
         kind: what the file holds, in words.
@@ -45,21 +42,9 @@ def write(path: str | Path, kind: str, fields: dict[str, Any]) -> None:
     Raises:
         OSError: when the file cannot be written; what was there before is still there then.
     """
-    target = Path(os.path.realpath(path))  # a link keeps pointing where it did
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"`path` must be in a directory that exists, got {str(path)!r}")
-    aside = target.parent / f".mellowmax-{secrets.token_hex(8)}.tmp"
     arrays = {name: values for name, values in fields.items() if values is not None}
-    try:
-        with open(aside, "xb") as file:
-            np.savez(file, format=f"mellowmax {kind}", version=VERSION, fields=[*arrays], **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, target)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    _sync_directory(target.parent)
+    with replacing(path) as file:
+        np.savez(file, format=f"mellowmax {kind}", version=VERSION, fields=[*arrays], **arrays)
 
 
 def read(path: str | Path, kind: str) -> dict[str, Any]:
@@ -112,13 +97,3 @@ def _member(members: Any, name: str) -> Any:
     if not isinstance(array, np.ndarray):  # any other file in the archive
         raise ValueError("no array")
     return array
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make the renaming itself last, where the system can do that for a directory."""
-    with contextlib.suppress(OSError):
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

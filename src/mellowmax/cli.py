@@ -17,7 +17,7 @@ except ImportError:  # the library alone does not need it
 
 from .softmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, Softmax
 
-__all__ = ["app", "main", "solve"]
+__all__ = ["app", "main", "report", "reproduce", "solve"]
 
 OPERATORS: dict[str, Any] = {
     "max": Max,
@@ -35,11 +35,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="Softmax operators for reinforcement learning (Asadi and Littman, ICML 2017).",
 )
-
-
-@app.callback()
-def _root() -> None:
-    """Keep `solve` a command of its own."""
 
 
 @app.command(no_args_is_help=True)
@@ -102,6 +97,67 @@ def solve(
         raise typer.Exit(1)
 
 
+@app.command()
+def reproduce(
+    items: Annotated[
+        list[str] | None,
+        typer.Argument(help="fig2 fig3 fig4 fig5 fig6 fig7 table1 fig9; none for all."),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(help="quick: minutes on a laptop; paper: the paper's own counts.")
+    ] = "quick",
+    out: Annotated[
+        Path, typer.Option(help="Where cells, tables, figures and the report go.")
+    ] = Path("reproduction"),
+    devices: Annotated[
+        int | None, typer.Option(help="How many devices to use; on a CPU, how many to make of it.")
+    ] = None,
+) -> None:
+    """Make the paper's figures and tables again, with a verdict on each claim.
+
+    Example: `mellowmax reproduce fig9 --scale paper --out results`
+
+    The work is cut into cells. A finished cell is on disk for good: stopped by Ctrl-C or killed at
+    any moment, the same command goes on where it was. The path of the report is printed last. The
+    exit code is 0 when all is done, 130 after Ctrl-C, and 2 for an argument that is wrong.
+    """
+    with _one_sentence():
+        _use_devices(devices)
+        _keep_compiled_programs()
+        from . import reproduction
+
+        try:
+            with _ctrl_c("cell") as pressed:
+                summary = reproduction.reproduce(items or [], scale, out, lambda: bool(pressed))
+        except KeyboardInterrupt:
+            pressed.append(True)
+    if pressed:
+        print(
+            f"stopped; what is finished is in {out}, and the same command goes on from there",
+            file=sys.stderr,
+        )
+        raise typer.Exit(INTERRUPTED)
+    if summary is not None:
+        print("\n".join([*reproduction.described(summary), str(summary.report)]))
+
+
+@app.command(no_args_is_help=True)
+def report(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The `--out` of a reproduction.")
+    ],
+) -> None:
+    """Write the report of a reproduction again, from the cells that are there.
+
+    Example: `mellowmax report reproduction`
+    """
+    with _one_sentence():
+        from . import reproduction
+
+        summary = reproduction.make_report(reproduction.scale_of(directory), directory)
+    print("\n".join([*reproduction.described(summary), str(summary.report)]))
+
+
 def _softmax(operator: str, parameter: float | None) -> Softmax:
     if operator not in OPERATORS:
         raise ValueError(f"`--operator` must be one of {', '.join(OPERATORS)}, got {operator!r}")
@@ -143,7 +199,7 @@ def _one_sentence() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _ctrl_c() -> Iterator[list[bool]]:
+def _ctrl_c(unit: str = "sweep") -> Iterator[list[bool]]:
     """A list that is no longer empty once Ctrl-C was pressed; a second time it ends at once."""
     pressed: list[bool] = []
 
@@ -151,7 +207,8 @@ def _ctrl_c() -> Iterator[list[bool]]:
         if pressed:
             raise KeyboardInterrupt
         pressed.append(True)
-        print("\nstopping at the end of this sweep; once more to stop at once", file=sys.stderr)
+        said = f"\nstopping at the end of this {unit}; once more to stop at once"
+        print(said, file=sys.stderr)
 
     before = signal.signal(signal.SIGINT, remember)
     try:
@@ -222,6 +279,23 @@ def _keep_compiled_programs() -> None:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         jax.config.update("jax_compilation_cache_dir", str(Path(home) / "mellowmax" / "jax"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+
+
+def _use_devices(count: int | None) -> None:
+    """Join the processes that JAX's environment variables name, and take a number of devices."""
+    import jax
+
+    if "JAX_COORDINATOR_ADDRESS" in os.environ:
+        names = {"num_processes": "JAX_NUM_PROCESSES", "process_id": "JAX_PROCESS_ID"}
+        given = {name: int(os.environ[key]) for name, key in names.items() if key in os.environ}
+        jax.distributed.initialize(**given)
+    if count is not None:
+        if count < 1:
+            raise ValueError(f"`--devices` must be at least 1, got {count}")
+        jax.config.update("jax_num_cpu_devices", count)
+        there = len(jax.local_devices())
+        if there != count:
+            raise ValueError(f"`--devices` must be {there}, what there is here, got {count}")
 
 
 def main() -> None:

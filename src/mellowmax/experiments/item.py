@@ -1,0 +1,91 @@
+"""What an item of the paper is: a figure or a table, cut into cells, with claims and a verdict.
+
+An item is a module of this package with the names of `Item`. Its work is cut into cells that do not
+depend on each other; a cell is made from its specification alone, which is plain data (it becomes a
+part of the cell's name on disk), and gives one table. From the cells' tables come the item's own
+tables, its figures, and its verdict, by a rule that the module states in `RULE`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import pandas as pd
+
+__all__ = ["Claim", "Item", "Outcome", "Spec", "Verdict"]
+
+Spec = dict[str, Any]
+"""What determines a cell's numbers: names to numbers, texts, and lists of them."""
+
+
+class Outcome(enum.StrEnum):
+    """Does what the paper claims hold here?"""
+
+    REPRODUCED = "reproduced"
+    PARTLY = "partly reproduced"
+    NOT = "not reproduced"
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """One statement of the paper, its number, and ours."""
+
+    statement: str
+    paper: str
+    """What the paper has, in words."""
+    ours: str
+    """What was measured, with its interval."""
+    holds: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """The claims of an item, and a sentence on what they add up to."""
+
+    claims: tuple[Claim, ...]
+    summary: str
+
+    @property
+    def outcome(self) -> Outcome:
+        """Reproduced if every claim holds, not reproduced if none does."""
+        held = [claim.holds for claim in self.claims]
+        if all(held):
+            return Outcome.REPRODUCED
+        return Outcome.PARTLY if any(held) else Outcome.NOT
+
+
+class Item(Protocol):
+    """The names that a module of an item has."""
+
+    TITLE: str
+    """What the report calls it, such as "Fixed points of Boltzmann planning"."""
+    SOURCE: str
+    """Where it is in the paper, such as "Figure 4, section 4"."""
+    RULE: str
+    """The rule of the verdict, in words."""
+    VERSION: int
+    """Raised when a cell of the same specification would have other numbers."""
+    COLUMNS: Mapping[str, Mapping[str, str]]
+    """Of each table, what each column holds."""
+    DEVIATIONS: tuple[str, ...]
+    """What is done otherwise than in the paper, or chosen where it is silent."""
+    SCALES: Mapping[str, Any]
+    """The `Config` of each scale, `"quick"` and `"paper"`."""
+
+    def cells(self, config: Any) -> dict[str, Spec]:
+        """The specification of each cell, by a name that is fit for a file."""
+
+    def run(self, spec: Spec) -> pd.DataFrame:
+        """Make a cell: a pure function of its specification."""
+
+    def tables(self, config: Any, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        """The item's tables from those of its cells, all of them."""
+
+    def plot(self, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+        """The item's figures, from its tables and the paper's numbers."""
+
+    def judge(self, tables: Mapping[str, pd.DataFrame]) -> Verdict:
+        """The verdict."""
