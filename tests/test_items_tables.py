@@ -12,8 +12,11 @@ import pandas as pd
 import pytest
 
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mellowmax
-from mellowmax.experiments import fig7, gvi, style, table1
+from mellowmax.experiments import fig7, style, table1
+from mellowmax.experiments.batch import Batch
+from mellowmax.experiments.gvi import iterate
 from mellowmax.experiments.item import Outcome
+from mellowmax.experiments.search import search
 from mellowmax.mdp import random_mdp, two_state
 from mellowmax.planning import fixed_points, solve
 
@@ -43,7 +46,7 @@ def made(name):
 
 @functools.cache
 def batch(n=40):
-    return gvi.Batch.random(0, range(n))
+    return Batch.random(0, range(n))
 
 
 # Sweeps
@@ -60,7 +63,7 @@ def batch(n=40):
     ids=str,
 )
 def test_sweeps_are_those_of_solve(softmax, numbers):
-    run = gvi.iterate(batch(), softmax, discount=0.98, deltas=DELTAS)
+    run = iterate(batch(), softmax, discount=0.98, deltas=DELTAS)
     for i in numbers:
         mdp = random_mdp([0, i])
         solution = solve(mdp, softmax, method="in-place", tolerance=DELTAS[-1], history=True)
@@ -73,11 +76,25 @@ def test_sweeps_are_those_of_solve(softmax, numbers):
         assert not run.q[i, :, mdp.n_actions :].any()
 
 
+def test_synchronous_sweeps_are_those_of_solve():
+    run = iterate(batch(), Boltzmann(3.0), discount=0.98, deltas=DELTAS, synchronous=True)
+    for i in (0, 1):
+        mdp = random_mdp([0, i])
+        solution = solve(mdp, Boltzmann(3.0), method="synchronous", tolerance=DELTAS[-1])
+        assert run.iterations[-1, i] == solution.iterations
+        q = run.q[i, : mdp.n_states, : mdp.n_actions]
+        assert abs(q - solution.q).max() < 1e-10
+    alone = iterate(
+        Batch.random(0, [5]), Boltzmann(3.0), discount=0.98, deltas=DELTAS, synchronous=True
+    )
+    assert (alone.q[0] == run.q[5]).all()
+
+
 def test_initial_values_and_terminal_states():
-    pair = gvi.Batch.of([two_state(), two_state(printed=True)])
+    pair = Batch.of([two_state(), two_state(printed=True)])
     initial = np.broadcast_to(np.array([[0.3, -0.7]] + [[9.0, 9.0]] * 9), (2, 10, 2))
     initial = np.pad(initial, [(0, 0), (0, 0), (0, 3)], constant_values=9.0)
-    run = gvi.iterate(pair, Boltzmann(10.0), discount=0.98, deltas=[1e-6], initial=initial)
+    run = iterate(pair, Boltzmann(10.0), discount=0.98, deltas=[1e-6], initial=initial)
     for printed, count, q in zip((False, True), run.iterations[0], run.q, strict=True):
         solution = solve(
             two_state(printed=printed),
@@ -93,11 +110,11 @@ def test_initial_values_and_terminal_states():
 
 def test_a_lane_depends_on_nothing_beside_it():
     """Whatever the padding, the batch, the parameters of others and the order, bit for bit."""
-    whole = gvi.iterate(batch(), Boltzmann(3.0), discount=0.98, deltas=DELTAS)
+    whole = iterate(batch(), Boltzmann(3.0), discount=0.98, deltas=DELTAS)
     for i in (0, 7, 39):
         mdp = random_mdp([0, i])
-        alone = gvi.iterate(
-            gvi.Batch.of([mdp], mdp.n_states, mdp.n_actions),
+        alone = iterate(
+            Batch.of([mdp], mdp.n_states, mdp.n_actions),
             Boltzmann(3.0),
             discount=0.98,
             deltas=DELTAS,
@@ -107,7 +124,7 @@ def test_a_lane_depends_on_nothing_beside_it():
     lanes = np.tile(np.arange(40)[::-1], 8)
     beta = np.repeat([3.0, 0.5, 50.0, 3.0, 1.0, 2.0, 4.0, 3.0], 40)
     discount = np.repeat([0.98, 0.9, 0.95, 0.98, 0.5, 0.99, 0.9, 0.98], 40)
-    many = gvi.iterate(batch(), Boltzmann(beta), discount=discount, deltas=DELTAS, lanes=lanes)
+    many = iterate(batch(), Boltzmann(beta), discount=discount, deltas=DELTAS, lanes=lanes)
     for start in (0, 120, 280):
         part = slice(start, start + 40)
         assert (many.iterations[:, part] == whole.iterations[:, ::-1]).all()
@@ -116,18 +133,18 @@ def test_a_lane_depends_on_nothing_beside_it():
 
 def test_the_limit_and_the_flag():
     before = jax.config.jax_enable_x64
-    run = gvi.iterate(batch(), Mellowmax(3.0), discount=0.98, deltas=[1e-2, 1e-9], limit=100)
+    run = iterate(batch(), Mellowmax(3.0), discount=0.98, deltas=[1e-2, 1e-9], limit=100)
     assert (run.iterations[0] > 0).any()
     assert (run.iterations[1] == 0).all()
     assert run.iterations.max() <= 100
     assert run.q.dtype == np.float64
     assert jax.config.jax_enable_x64 == before
     with pytest.raises(ValueError, match="descending order, got"):
-        gvi.iterate(batch(), Max(), discount=0.9, deltas=[1e-3, 1e-2])
+        iterate(batch(), Max(), discount=0.9, deltas=[1e-3, 1e-2])
 
 
 def test_the_mdps_are_those_of_the_generator():
-    some = gvi.Batch.random(3, [5, 9])
+    some = Batch.random(3, [5, 9])
     mdp = random_mdp([3, 9])
     transitions, rewards = mdp.to_numpy()
     s, a = some.sizes[1]
@@ -143,8 +160,8 @@ def test_the_mdps_are_those_of_the_generator():
 
 def test_the_search_finds_what_fixed_points_finds():
     seeds = [71, 194, 205, 267, 0, 1, 2, 3]
-    several = gvi.Batch.of([random_mdp(seed) for seed in seeds])
-    roots = gvi.search(several, Boltzmann(3.0), discount=0.98)
+    several = Batch.of([random_mdp(seed) for seed in seeds])
+    roots = search(several, Boltzmann(3.0), discount=0.98)
     assert roots.counts().tolist() == [3, 3, 3, 3, 1, 1, 1, 1]
     assert (roots.degrees() == 1).all()
     assert roots.residual.max() < 1e-11
@@ -159,18 +176,18 @@ def test_the_search_finds_what_fixed_points_finds():
 
 
 def test_the_search_takes_a_parameter_for_each_lane():
-    mdps = gvi.Batch.of([random_mdp(205), random_mdp(0)])
-    roots = gvi.search(mdps, Boltzmann(np.array([7.0, 3.0, 7.0])), discount=0.98, lanes=[0, 0, 1])
+    mdps = Batch.of([random_mdp(205), random_mdp(0)])
+    roots = search(mdps, Boltzmann(np.array([7.0, 3.0, 7.0])), discount=0.98, lanes=[0, 0, 1])
     assert roots.counts().tolist() == [5, 3, 1]
-    alone = gvi.search(gvi.Batch.of([random_mdp(205)]), Boltzmann(7.0), discount=0.98)
+    alone = search(Batch.of([random_mdp(205)]), Boltzmann(7.0), discount=0.98)
     assert (alone.value == roots.value[:5, : alone.value.shape[1]]).all()
 
 
 def test_mellowmax_has_one_fixed_point():
-    roots = gvi.search(batch(), Mellowmax(7.0), discount=0.98)
+    roots = search(batch(), Mellowmax(7.0), discount=0.98)
     assert (roots.counts() == 1).all()
     assert (roots.radius < 1).all()
-    run = gvi.iterate(batch(), Mellowmax(7.0), discount=0.98, deltas=[1e-8], limit=3000)
+    run = iterate(batch(), Mellowmax(7.0), discount=0.98, deltas=[1e-8], limit=3000)
     values = Mellowmax(7.0).value(run.q[0, : batch().sizes[0, 0], : batch().sizes[0, 1]])
     assert abs(values - roots.value[0, : len(values)]).max() < 1e-6
 
@@ -235,16 +252,16 @@ def test_figure_7_can_fail():
 
 def test_the_table_counts_what_sweeps_and_search_give():
     rates = made("table1")[1]["rates"]
-    mdps = gvi.Batch.random(SMALL["table1"].seed, range(300))
-    run = gvi.iterate(mdps, Boltzmann(3.0), discount=0.98, deltas=[1e-4])
+    mdps = Batch.random(SMALL["table1"].seed, range(300))
+    run = iterate(mdps, Boltzmann(3.0), discount=0.98, deltas=[1e-4])
     mine = rates[(rates.beta == 3.0) & (rates.discount == 0.98) & (rates.operator == "boltz")]
-    mine = mine[mine.delta == 1e-4].iloc[0]
+    mine = mine[(mine.delta == 1e-4) & (mine.sweeps == "in place")].iloc[0]
     counts = np.where(run.iterations[0] == 0, 1000, run.iterations[0])
     assert mine.mdps == 300
     assert mine.iterations == pytest.approx(counts.mean(), rel=1e-12)
     assert mine.error == pytest.approx(counts.std(ddof=1) / 300**0.5, rel=1e-9)
     assert mine.unterminated == (run.iterations == 0).sum()
-    several = gvi.search(mdps, Boltzmann(3.0), discount=0.98).counts() > 1
+    several = search(mdps, Boltzmann(3.0), discount=0.98).counts() > 1
     assert mine.several == several.sum()
     assert mine.several_low <= mine.several / 300 <= mine.several_high
     sample = made("table1")[1]["sample"]

@@ -16,7 +16,9 @@ import pandas as pd
 
 from ..mdp import two_state
 from ..softmax import Boltzmann, Max, Mellowmax
-from . import gvi, paper, style
+from . import paper, style
+from .batch import Batch
+from .gvi import iterate
 from .item import Claim, Spec, Verdict
 
 __all__ = [
@@ -134,8 +136,8 @@ def run(spec: Spec) -> pd.DataFrame:
 
 def _iterations(spec: Spec, labels: str, operator: str, parameters: Any, **options: Any) -> Any:
     """`[deltas, parameters]`, where the limit stands for runs that reached it."""
-    batch = gvi.Batch.of([two_state(printed=labels == "printed")], n_states=2, n_actions=2)
-    result = gvi.iterate(
+    batch = Batch.of([two_state(printed=labels == "printed")], n_states=2, n_actions=2)
+    result = iterate(
         batch,
         _OPERATORS[operator](np.asarray(parameters)),
         discount=spec["discount"],

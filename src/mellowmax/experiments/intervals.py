@@ -22,7 +22,10 @@ def mean_interval(values: Any) -> tuple[float, float, float]:
     return mean, mean - width, mean + width
 
 
-def share_interval(count: int, total: int) -> tuple[float, float, float]:
-    """`(share, low, high)`: Clopper and Pearson's interval for a probability."""
-    interval = stats.binomtest(int(count), int(total)).proportion_ci(LEVEL, method="exact")
-    return count / total, float(interval.low), float(interval.high)
+def share_interval(count: Any, total: Any) -> tuple[Any, Any, Any]:
+    """`(share, low, high)`: Clopper and Pearson's interval for a probability, or for many."""
+    k, n = np.asarray(count), np.asarray(total)
+    tail = (1 - LEVEL) / 2
+    low = np.where(k == 0, 0.0, stats.beta.ppf(tail, k, n - k + 1))
+    high = np.where(k == n, 1.0, stats.beta.ppf(1 - tail, k + 1, n - k))
+    return k / n, low, high

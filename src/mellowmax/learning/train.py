@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -15,6 +13,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
+from .._threads import on_all_cores
 from ..environments import tabular
 from ..mdp import MDP
 from ..mdp import _checks as checks
@@ -229,8 +228,7 @@ def _run_blocks(
         return {name: np.asarray(x)[: total - first] for name, x in result.items()}
 
     # XLA runs the small operations of a block on one core: blocks side by side use the others.
-    with ThreadPoolExecutor(_cores() if on_cpu else 1) as pool:
-        results = list(pool.map(run, firsts))
+    results = on_all_cores(run, firsts) if on_cpu else [run(first) for first in firsts]
     return {name: np.concatenate([result[name] for result in results]) for name in results[0]}
 
 
@@ -245,7 +243,3 @@ def _compiled(tree: Any, shapes: Any, mesh: Mesh, *static: Any) -> Any:
 def _accelerator_width(total: int, n_devices: int) -> int:
     multiples = -(-total // (n_devices * ACCELERATOR_WIDTH))
     return min(MOST_ON_AN_ACCELERATOR, multiples * ACCELERATOR_WIDTH)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
