@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import shlex
 import sys
@@ -122,85 +123,53 @@ def _entry(finished: Finished, out: Path) -> report.Entry:
 def _display(plans: Sequence[Plan]) -> Iterator[Callable[[Progress], None]]:
     """A function that shows progress: a bar for each item on a terminal, lines elsewhere."""
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bars
 
+    pace = _Pace()
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _Lines(plans)
+        yield functools.partial(_tell_in_lines, pace, [time.monotonic()])
         return
-    columns = (
-        TextColumn("{task.description:7s}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]:>14s}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(elapsed_when_finished=True),
-        TextColumn("{task.fields[cell]}"),
-    )
-    with Bars(*columns, console=console, speed_estimate_period=600) as bars:
+    name, said = TextColumn("{task.description:7s}"), TextColumn("{task.fields[said]}")
+    with Bars(name, BarColumn(), MofNCompleteColumn(), said, console=console) as bars:
         tasks = {}
         for one in plans:
-            total, left = len(one.cells), len(one.missing)
+            there = len(one.cells) - len(one.missing)
+            said_first = "" if one.missing else "on disk"
             tasks[one.name] = bars.add_task(
-                one.name,
-                total=total,
-                completed=total - left,
-                start=False,
-                rate="",
-                cell="" if left else "on disk",
+                one.name, total=len(one.cells), completed=there, said=said_first
             )
-        for one in plans:
-            if one.missing:
-                bars.start_task(tasks[one.name])
-                break
-        made: dict[str, list[float]] = {}
 
         def tell(progress: Progress) -> None:
-            task = tasks[progress.item]
-            if not made.get(progress.item):
-                bars.reset(task, completed=progress.done - 1, cell="", rate="")
-            times = made.setdefault(progress.item, [])
-            times.append(progress.seconds)
-            rate = f"{len(times) / sum(times):.2f} cells/s"
-            finished = progress.done == progress.total
-            cell = "" if finished else f"{progress.cell} is done"
-            bars.update(task, completed=progress.done, rate=rate, cell=cell)
+            bars.update(tasks[progress.item], completed=progress.done, said=pace(progress))
 
         yield tell
 
 
-class _Lines:
-    """Plain lines: one at the end of an item, and one now and then."""
+class _Pace:
+    """How fast an item goes, and how long it still takes, in words."""
 
-    def __init__(self, plans: Sequence[Plan]) -> None:
-        self.times: dict[str, list[float]] = {one.name: [] for one in plans}
-        self.last = 0.0
-        for one in plans:
-            there = len(one.cells) - len(one.missing)
-            print(f"{one.name}: {there} of {len(one.cells)} cells on disk", file=sys.stderr)
+    def __init__(self) -> None:
+        self.times: dict[str, list[float]] = {}
 
-    def __call__(self, progress: Progress) -> None:
-        times = self.times[progress.item]
+    def __call__(self, progress: Progress) -> str:
+        times = self.times.setdefault(progress.item, [])
         times.append(progress.seconds)
-        now = time.monotonic()
-        if progress.done < progress.total and now - self.last < 5:
-            return
-        self.last = now
         mean = sum(times) / len(times)
+        if progress.done == progress.total:
+            return f"{1 / mean:.2f} cells/s, {sum(times):.0f} s"
         left = mean * (progress.total - progress.done)
-        print(
-            f"{progress.item}: {progress.done} of {progress.total} cells, {1 / mean:.2f} a second, "
-            f"about {left:.0f} s left",
-            file=sys.stderr,
-            flush=True,
-        )
+        return f"{1 / mean:.2f} cells/s, about {left:.0f} s left"
+
+
+def _tell_in_lines(pace: _Pace, last: list[float], progress: Progress) -> None:
+    """A line at the end of an item, and every five seconds."""
+    said, now = pace(progress), time.monotonic()
+    if progress.done == progress.total or now - last[0] >= 5:
+        last[0] = now
+        counted = f"{progress.item}: {progress.done} of {progress.total} cells"
+        print(f"{counted}, {said}", file=sys.stderr, flush=True)
 
 
 def described(summary: Summary) -> list[str]:
