@@ -15,7 +15,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 test: install
-	$(BIN)/pytest --numprocesses auto
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 reproduce: install
 	$(BIN)/mellowmax reproduce --scale quick --out reproduction

