@@ -20,25 +20,9 @@ from ..planning import fixed_points, solve
 from ..softmax import Boltzmann, Mellowmax
 from . import paper, style
 from .intervals import share_interval
-from .item import Claim, Spec, Verdict
+from .item import NAMES, Claim, Spec, Verdict
 
-__all__ = [
-    "COLUMNS",
-    "DEVIATIONS",
-    "RULE",
-    "SCALES",
-    "SOURCE",
-    "TITLE",
-    "VERSION",
-    "Config",
-    "cells",
-    "crossings",
-    "judge",
-    "plot",
-    "run",
-    "stable_values",
-    "tables",
-]
+__all__ = [*NAMES, "crossings", "stable_values"]
 
 TITLE = "SARSA does not settle under a Boltzmann policy"
 SOURCE = "Figure 2, section 2"

@@ -21,23 +21,9 @@ import pandas as pd
 from ..properties import probe
 from ..softmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, Softmax
 from . import style
-from .item import Claim, Spec, Verdict
+from .item import NAMES, Claim, Spec, Verdict
 
-__all__ = [
-    "COLUMNS",
-    "DEVIATIONS",
-    "RULE",
-    "SCALES",
-    "SOURCE",
-    "TITLE",
-    "VERSION",
-    "Config",
-    "cells",
-    "judge",
-    "plot",
-    "run",
-    "tables",
-]
+__all__ = [*NAMES]
 
 TITLE = "Which operators are non-expansions"
 SOURCE = "Figure 3, section 3"

@@ -18,23 +18,9 @@ from ..mdp import two_state
 from ..planning import fixed_points, trace_fixed_points
 from ..softmax import Boltzmann
 from . import paper, style
-from .item import Claim, Spec, Verdict
+from .item import NAMES, Claim, Spec, Verdict
 
-__all__ = [
-    "COLUMNS",
-    "DEVIATIONS",
-    "RULE",
-    "SCALES",
-    "SOURCE",
-    "TITLE",
-    "VERSION",
-    "Config",
-    "cells",
-    "judge",
-    "plot",
-    "run",
-    "tables",
-]
+__all__ = [*NAMES]
 
 TITLE = "Fixed points of planning under Boltzmann's softmax"
 SOURCE = "Figure 4, section 4"

@@ -15,23 +15,9 @@ import numpy as np
 import pandas as pd
 
 from . import fields, style
-from .item import Claim, Spec, Verdict
+from .item import NAMES, Claim, Spec, Verdict
 
-__all__ = [
-    "COLUMNS",
-    "DEVIATIONS",
-    "RULE",
-    "SCALES",
-    "SOURCE",
-    "TITLE",
-    "VERSION",
-    "Config",
-    "cells",
-    "judge",
-    "plot",
-    "run",
-    "tables",
-]
+__all__ = [*NAMES]
 
 TITLE = "Updates of planning under Boltzmann's softmax"
 SOURCE = "Figure 5, section 4"

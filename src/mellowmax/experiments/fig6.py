@@ -18,23 +18,9 @@ from ..mdp import two_state
 from ..planning import fixed_points
 from ..softmax import Mellowmax
 from . import fields, style
-from .item import Claim, Spec, Verdict
+from .item import NAMES, Claim, Spec, Verdict
 
-__all__ = [
-    "COLUMNS",
-    "DEVIATIONS",
-    "RULE",
-    "SCALES",
-    "SOURCE",
-    "TITLE",
-    "VERSION",
-    "Config",
-    "cells",
-    "judge",
-    "plot",
-    "run",
-    "tables",
-]
+__all__ = [*NAMES]
 
 TITLE = "Updates of planning under mellowmax"
 SOURCE = "Figure 6, section 7"

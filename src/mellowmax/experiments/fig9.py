@@ -21,25 +21,9 @@ from ..mdp import MDP, multi_passenger_taxi
 from ..planning import solve
 from ..softmax import Boltzmann, EpsilonGreedy, Mellowmax, Softmax
 from . import paper, style
-from .item import Claim, Spec, Verdict
+from .item import NAMES, Claim, Spec, Verdict
 
-__all__ = [
-    "COLUMNS",
-    "DEVIATIONS",
-    "RULE",
-    "SCALES",
-    "SOURCE",
-    "TITLE",
-    "VERSION",
-    "Config",
-    "average_reward",
-    "cells",
-    "judge",
-    "planned_reward",
-    "plot",
-    "run",
-    "tables",
-]
+__all__ = [*NAMES, "average_reward", "planned_reward"]
 
 TITLE = "SARSA on the multi-passenger taxi"
 SOURCE = "Figure 9, section 7.2"

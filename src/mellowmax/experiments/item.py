@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-__all__ = ["Claim", "Item", "Outcome", "Spec", "Verdict"]
+__all__ = ["NAMES", "Claim", "Item", "Outcome", "Spec", "Verdict"]
 
 Spec = dict[str, Any]
 """What determines a cell's numbers: names to numbers, texts, and lists of them."""
@@ -89,3 +89,21 @@ class Item(Protocol):
 
     def judge(self, tables: Mapping[str, pd.DataFrame]) -> Verdict:
         """The verdict."""
+
+
+NAMES = (
+    "COLUMNS",
+    "DEVIATIONS",
+    "RULE",
+    "SCALES",
+    "SOURCE",
+    "TITLE",
+    "VERSION",
+    "Config",
+    "cells",
+    "judge",
+    "plot",
+    "run",
+    "tables",
+)
+"""What a module of an item has in public: the names of `Item`, and its `Config`."""

@@ -21,24 +21,10 @@ from . import style
 from .batch import Batch
 from .gvi import iterate
 from .intervals import share_interval
-from .item import Claim, Spec, Verdict
+from .item import NAMES, Claim, Spec, Verdict
 from .search import search
 
-__all__ = [
-    "COLUMNS",
-    "DEVIATIONS",
-    "RULE",
-    "SCALES",
-    "SOURCE",
-    "TITLE",
-    "VERSION",
-    "Config",
-    "cells",
-    "judge",
-    "plot",
-    "run",
-    "tables",
-]
+__all__ = [*NAMES]
 
 TITLE = "Value iteration on random MDPs"
 SOURCE = "The table of section 7.1"
