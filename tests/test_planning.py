@@ -199,8 +199,6 @@ def test_under_the_maximum_the_values_are_optimal(name, method):
 @pytest.mark.parametrize(
     ("name", "softmax"),
     [
-        ("garnet", Mean()),
-        ("garnet", Mellowmax(3.0)),
         ("garnet", Mellowmax(-2.0)),
         ("garnet", Boltzmann(0.5)),
         ("masked", EpsilonGreedy(0.2)),

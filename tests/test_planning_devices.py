@@ -126,7 +126,7 @@ def test_eight_devices_find_what_one_finds():
     )
     assert process.returncode == 0, process.stderr
     found = json.loads(process.stdout)
-    assert len(found["results"]) == 14
+    assert len(found["results"]) == 10
     for result in found["results"]:
         assert result["same"], result
         if result["method"] in ("synchronous", "shifted"):
