@@ -26,20 +26,20 @@ __all__ = [*NAMES]
 TITLE = "Iterations before termination on the two-state MDP"
 SOURCE = "Figure 7, section 7"
 VERSION = 1
-RULE = """\
-A choice is labels, initial values, a delta, and whether the last sweep counts. Its distance to the
-figure is the mean of |log(ours / paper)| over the 55 points read off it, max once. The nearest
-choice has the smallest distance on the grid; the stated one is: fitted labels, initial values 0,
-delta 1e-4 (of the decades, the one that brings max nearest to its line), the last sweep counted.
-- `max`: at the nearest choice it takes within 5 % of the paper's 185 iterations.
-- `peak`: at both choices boltz takes its most between beta 16 and 17.5, and at least 5 times what
-  max takes (paper: 18 times).
-- `place`: at the nearest choice the peak is within 0.1 of the paper's beta, 16.51.
-- `mm`: at both choices mm takes no more than max at every omega of the figure, and at the stated
-  one no more than boltz and one more at every parameter up to 60.
-- `end`: at the nearest choice boltz at beta 60 takes at least 10 % less than max (paper: 17 %).
-- `curves`: at the nearest choice the mean of |log(ours / paper)| is below log 1.1 for boltz and
-  for mm."""
+RULE = (
+    "A choice is labels, initial values, a delta, and whether the last sweep counts. Its distance "
+    "to the figure is the mean of |log(ours / paper)| over the 55 points read off it, max once. The "
+    "nearest choice has the smallest distance on the grid; the stated one is: fitted labels, "
+    "initial values 0, delta 1e-4 (of the decades, the one that brings max nearest to its line), "
+    "the last sweep counted. The level of max: at the nearest choice it takes within 5 % of the "
+    "paper's 185 iterations. The peak of boltz: at both choices it takes its most between beta 16 "
+    "and 17.5, and at least 5 times what max takes (paper: 18 times); at the nearest choice the "
+    "peak is within 0.1 of the paper's beta, 16.51. mm: at both choices it takes no more than max "
+    "at every omega of the figure, and at the stated one no more than boltz and one more at every "
+    "parameter up to 60. The end: at the nearest choice boltz at beta 60 takes at least 10 % less "
+    "than max (paper: 17 %). The curves: at the nearest choice the mean of |log(ours / paper)| is "
+    "below log 1.1 for boltz and for mm."
+)
 DEVIATIONS = (
     "The initial values and delta are not stated: curves are shown for initial values 0 and four "
     "deltas, and for the choice nearest to the figure.",
