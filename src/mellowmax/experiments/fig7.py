@@ -28,8 +28,8 @@ SOURCE = "Figure 7, section 7"
 VERSION = 1
 RULE = (
     "A choice is labels, initial values, a delta, and whether the last sweep counts. Its distance "
-    "to the figure is the mean of |log(ours / paper)| over the 55 points read off it, max once. The "
-    "nearest choice has the smallest distance on the grid; the stated one is: fitted labels, "
+    "to the figure is the mean of |log(ours / paper)| over the 55 points read off it, max once. "
+    "The nearest choice has the smallest distance on the grid; the stated one is: fitted labels, "
     "initial values 0, delta 1e-4 (of the decades, the one that brings max nearest to its line), "
     "the last sweep counted. The level of max: at the nearest choice it takes within 5 % of the "
     "paper's 185 iterations. The peak of boltz: at both choices it takes its most between beta 16 "
