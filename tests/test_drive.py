@@ -105,7 +105,11 @@ def test_the_same_seed_drives_the_same_run():
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("NoSuch-v0", {}, "`environment` must be one that Gymnasium can make: .*NoSuch"),
+        (
+            "NoSuch-v0",
+            {},
+            "must be the id of a Gymnasium environment, got 'NoSuch-v0': .*NoSuch",
+        ),
         ("CartPole-v1", {}, "`environment` must have a discrete observation_space"),
         ("FrozenLake-v1", {"discount": 1.5}, r"`discount` must be in \[0, 1\], got 1.5"),
         ("FrozenLake-v1", {"steps": 5}, "`bins` must divide the 5 `steps`, got 2"),

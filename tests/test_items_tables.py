@@ -16,6 +16,7 @@ from mellowmax.experiments import fig7, style, table1
 from mellowmax.experiments.batch import Batch
 from mellowmax.experiments.gvi import iterate
 from mellowmax.experiments.item import Outcome
+from mellowmax.experiments.printed import PRINTED, z_of_a_count, z_of_settings
 from mellowmax.experiments.search import search
 from mellowmax.mdp import random_mdp, two_state
 from mellowmax.planning import fixed_points, solve
@@ -271,7 +272,7 @@ def test_the_table_counts_what_sweeps_and_search_give():
 def printed_rows(n=200):
     """A table of rates in which every setting has the printed numbers."""
     rates = made("table1")[1]["rates"].copy()
-    for (operator, name), value in table1.PRINTED.items():
+    for (operator, name), value in PRINTED.items():
         chosen = rates.operator == operator
         if name == "iterations":
             rates.loc[chosen, ["iterations", "terminated_iterations"]] = value
@@ -282,7 +283,7 @@ def printed_rows(n=200):
 
 def test_the_paper_itself_passes_the_table():
     rates = printed_rows()
-    tables = {"rates": rates, "settings": table1._settings(rates)}
+    tables = {"rates": rates, "settings": z_of_settings(rates)}
     assert (tables["settings"].reproduced == 6).all()
     assert table1.judge(tables).outcome is Outcome.REPRODUCED
 
@@ -293,7 +294,7 @@ def test_the_table_can_fail():
     rates["terminated_iterations"] += 500.0
     rates.loc[rates.operator == "mm", ["unterminated", "several"]] = 3_000
     rates.loc[rates.operator == "boltz", ["unterminated", "several"]] = 2_000
-    tables = {"rates": rates, "settings": table1._settings(rates)}
+    tables = {"rates": rates, "settings": z_of_settings(rates)}
     verdict = table1.judge(tables)
     assert verdict.outcome is Outcome.NOT
     assert "Iterations on average, mm" in verdict.summary
@@ -301,7 +302,7 @@ def test_the_table_can_fail():
 
 def test_a_count_is_compared_by_the_binomial_range():
     """With very many MDPs, Fisher's test is the exact binomial one."""
-    assert abs(table1._count_z(8, 40_000, 1_000_000)) < 0.1
-    assert table1._count_z(8, 7_000, 1_000_000) < -3
-    assert table1._count_z(3, 100_000, 1_000_000) > 3
-    assert table1._count_z(0, 0, 100_000) == 0
+    assert abs(z_of_a_count(8, 40_000, 1_000_000)) < 0.1
+    assert z_of_a_count(8, 7_000, 1_000_000) < -3
+    assert z_of_a_count(3, 100_000, 1_000_000) > 3
+    assert z_of_a_count(0, 0, 100_000) == 0

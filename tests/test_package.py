@@ -71,6 +71,7 @@ LAYERS = {
     "learning": 5.4,
     "experiments.item": 6.0,
     "experiments.paper": 6.0,
+    "experiments.printed": 6.0,
     "experiments.style": 6.0,
     "experiments.store": 6.1,
     "experiments.intervals": 6.1,

@@ -7,6 +7,7 @@ names the module, as in `gymnasium.make("mellowmax.environments:mellowmax/TwoSta
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 ENVIRONMENTS = {
     "mellowmax/TwoState-v0": "mellowmax.environments.gymnasium:TwoState",
@@ -24,3 +25,18 @@ def register() -> None:
     for name, entry_point in ENVIRONMENTS.items():
         if name not in gymnasium.registry:
             gymnasium.register(id=name, entry_point=entry_point)
+
+
+def make(name: str) -> Any:
+    """The Gymnasium environment of an id, ours included.
+
+    Raises:
+        ValueError: for an id that Gymnasium cannot make one from.
+    """
+    gymnasium = importlib.import_module("gymnasium")
+    register()
+    try:
+        return gymnasium.make(name)
+    except (gymnasium.error.Error, ImportError) as error:
+        rule = "`environment` must be the id of a Gymnasium environment"
+        raise ValueError(f"{rule}, got {name!r}: {error}") from error

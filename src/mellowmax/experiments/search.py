@@ -49,8 +49,7 @@ def search(batch: Batch, softmax: Softmax, *, discount: float, lanes: Any = None
     there are several, there are more rounds, with starts between those found.
 
     That proves nothing: a pair of fixed points whose indices cancel can be missed, so that a count
-    is a lower bound. In 16,000 searches 5 times as many starts found no more. The starts are the
-    same for every batch.
+    is a lower bound. The starts are the same for every batch.
 
     Args:
         batch: MDPs without terminal states; their own discounts do not count.

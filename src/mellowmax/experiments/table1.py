@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from ..softmax import Boltzmann, Mellowmax
 from . import style
@@ -22,6 +21,7 @@ from .batch import Batch
 from .gvi import iterate
 from .intervals import share_interval
 from .item import NAMES, Claim, Spec, Verdict
+from .printed import KEYS, LEVEL, PRINTED, SAMPLE, SETTING, z_of_numbers, z_of_settings
 from .search import search
 
 __all__ = [*NAMES]
@@ -29,17 +29,6 @@ __all__ = [*NAMES]
 TITLE = "Value iteration on random MDPs"
 SOURCE = "The table of section 7.1"
 VERSION = 1
-PRINTED = {
-    ("boltz", "unterminated"): 8.0,
-    ("boltz", "several"): 3.0,
-    ("boltz", "iterations"): 231.65,
-    ("mm", "unterminated"): 0.0,
-    ("mm", "several"): 0.0,
-    ("mm", "iterations"): 201.32,
-}
-"""The six numbers of the table; the counts are of 200 MDPs."""
-SAMPLE = 200
-LEVEL = 1.96
 RULE = """\
 A setting is beta = omega, a discount, a delta, and whether the mean counts MDPs that did not
 terminate as 1000 iterations or leaves them out. Each of the six printed numbers is compared with
@@ -134,7 +123,6 @@ SCALES: Mapping[str, Config] = {
 }
 _OPERATORS: dict[str, Any] = {"boltz": Boltzmann, "mm": Mellowmax}
 _SWEEPS = ("in place", "synchronous")
-_KEYS = ["sweeps", "beta", "discount", "delta", "operator"]
 _CELL = {"grid": 600, "rate": 10_000}
 
 
@@ -201,7 +189,7 @@ def run(spec: Spec) -> pd.DataFrame:
                 key = (sweeps, parameters[i], spec["discount"], deltas[d], operator)
                 found = zip(_FOUND, points[:, i].sum(-1).tolist(), strict=True)
                 own = _sums(counts[d, i].astype(np.float64), spec["limit"])
-                rows.append(dict(zip(_KEYS, key, strict=True)) | {"mdps": n, **dict(found), **own})
+                rows.append(dict(zip(KEYS, key, strict=True)) | {"mdps": n, **dict(found), **own})
     return pd.DataFrame(rows)
 
 
@@ -231,7 +219,7 @@ def _points(batch: Batch, pair: Any, lanes: Any, discount: float) -> Any:
 
 def _summed(parts: list[pd.DataFrame]) -> pd.DataFrame:
     """The sums of several cells, with means and standard errors in their place."""
-    table = pd.concat(parts, ignore_index=True).groupby(_KEYS, sort=False).sum().reset_index()
+    table = pd.concat(parts, ignore_index=True).groupby(KEYS, sort=False).sum().reset_index()
     done = table.mdps - table.unterminated
     for name, n in (("", table.mdps), ("terminated_", done)):
         total, squares = table.pop(f"{name}sum"), table.pop(f"{name}squares")
@@ -248,57 +236,11 @@ def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.Da
     sample = [table for table in grid if table.mdps.iloc[0] == SAMPLE]
     rated = [table for name, table in cells.items() if name.startswith("rate")]
     rates = pd.concat([_summed(rated), _summed(grid)], ignore_index=True)
-    rates = rates.sort_values("mdps", ascending=False, kind="stable").drop_duplicates(_KEYS)
-    rates = rates.sort_values(_KEYS, kind="stable", ignore_index=True)
+    rates = rates.sort_values("mdps", ascending=False, kind="stable").drop_duplicates(KEYS)
+    rates = rates.sort_values(KEYS, kind="stable", ignore_index=True)
     for name in ("unterminated", "several"):
         _, rates[f"{name}_low"], rates[f"{name}_high"] = share_interval(rates[name], rates.mdps)
-    return {"sample": _summed(sample), "rates": rates, "settings": _settings(_summed(grid))}
-
-
-@functools.lru_cache(maxsize=4096)
-def _count_z(printed: int, ours: int, n: int) -> float:
-    """The z of Fisher's exact test; positive where ours is the larger share."""
-    table = [[printed, SAMPLE - printed], [ours, n - ours]]
-    p = max(float(stats.fisher_exact(table).pvalue), 1e-300)
-    sign = 1 if ours / n >= printed / SAMPLE else -1
-    return float(sign * stats.norm.isf(min(p, 1.0) / 2))
-
-
-def _zs(own: Mapping[str, Any], left_out: bool) -> dict[tuple[str, str], float]:
-    """The z of each printed number, from the rows of the two operators."""
-    zs = {}
-    prefix = "terminated_" if left_out else ""
-    for (operator, name), printed in PRINTED.items():
-        mine = own[operator]
-        if name == "iterations":
-            n = mine["mdps"] - left_out * mine["unterminated"]
-            spread = mine[f"{prefix}error"] * np.sqrt(n)
-            error = max(spread, 1e-9) * np.sqrt(1 / SAMPLE + 1 / max(n, 1))
-            z = float((mine[f"{prefix}iterations"] - printed) / error)
-            zs[operator, name] = z if np.isfinite(z) else 1e9  # too few terminated
-        else:
-            zs[operator, name] = _count_z(int(printed), int(mine[name]), int(mine["mdps"]))
-    return zs
-
-
-def _settings(grid: pd.DataFrame) -> pd.DataFrame:
-    """The z of each printed number at each setting."""
-    rows = []
-    for key, pair in grid.groupby(_KEYS[:4], sort=False):
-        own = {row["operator"]: row for row in pair.to_dict("records")}
-        for left_out in (False, True):
-            zs = _zs(own, left_out)
-            sizes = np.abs(list(zs.values()))
-            rows.append(
-                dict(zip(_KEYS[:4], key, strict=True))
-                | {"left_out": left_out}
-                | {f"z_{operator}_{name}": z for (operator, name), z in zs.items()}
-                | {
-                    "reproduced": int((sizes <= LEVEL).sum()),
-                    "distance": float(np.sqrt((sizes**2).mean())),
-                }
-            )
-    return pd.DataFrame(rows)
+    return {"sample": _summed(sample), "rates": rates, "settings": z_of_settings(_summed(grid))}
 
 
 def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
@@ -368,7 +310,7 @@ def _nearest(
     settings, rates = tables["settings"], tables["rates"]
     settings = settings[settings.sweeps == sweeps]
     best = settings.loc[settings.distance.idxmin()]
-    for name in _KEYS[:4]:
+    for name in SETTING:
         rates = rates[rates[name] == best[name]]
     return best, {row["operator"]: row for row in rates.to_dict("records")}
 
@@ -386,7 +328,7 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     settings = tables["settings"]
     settings = settings[settings.sweeps == "in place"]
     best, own = _nearest(tables)
-    prefix, zs = "terminated_" if best.left_out else "", _zs(own, bool(best.left_out))
+    prefix, zs = "terminated_" if best.left_out else "", z_of_numbers(own, bool(best.left_out))
     words = {
         "unterminated": "MDPs that did not terminate in 1000 iterations",
         "several": "MDPs with more than one fixed point",

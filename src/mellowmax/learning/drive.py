@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._registration import register
+from .._registration import make
 from ..mdp import _checks as checks
 from .learner import Learner
 from .record import Bins, Episodes
-from .train import recorder_of
+from .train import recorder_of, settings_of
 from .training import Training
 
 __all__ = ["drive"]
@@ -62,26 +62,20 @@ def drive(
         Training(q=(16, 4), returns=(20,), lengths=(20,))
     """
     made = isinstance(environment, str)
-    env = _made(environment) if isinstance(environment, str) else environment
+    env = make(environment) if isinstance(environment, str) else environment
     try:
-        n_states, n_actions = (_size(env, name) for name in ("observation_space", "action_space"))
+        table = _size(env, "observation_space"), _size(env, "action_space")
         discount = checks.real("discount", discount, 0, 1)
         seed = checks.whole("seed", seed, 0)
-        recorder = recorder_of(steps, episodes, bins, values, n_states, n_actions)
-        _check_one_setting(learner, (n_states, n_actions))
+        recorder = recorder_of(steps, episodes, bins, values, *table)
+        if settings_of(learner, table):
+            raise ValueError("`learner` must have one setting to drive an environment, got several")
         with jax.default_device(jax.local_devices(backend="cpu")[0]):  # steps are small
-            return _run(learner, env, discount, seed, recorder, action_mask)
+            q = jnp.array(learner.init(*table))
+            return _run(learner, q, env, discount, seed, recorder, action_mask)
     finally:
         if made:
             env.close()
-
-
-def _made(name: str) -> gymnasium.Env[Any, Any]:
-    register()
-    try:
-        return gymnasium.make(name)
-    except gymnasium.error.Error as error:
-        raise ValueError(f"`environment` must be one that Gymnasium can make: {error}") from error
 
 
 def _size(env: gymnasium.Env[Any, Any], name: str) -> int:
@@ -91,25 +85,17 @@ def _size(env: gymnasium.Env[Any, Any], name: str) -> int:
     return int(space.n)
 
 
-def _check_one_setting(learner: Learner, table: tuple[int, int]) -> None:
-    now = learner.at(0)
-    shapes = {np.shape(leaf) for leaf in jax.tree.leaves((now.softmax, now.learning_rate))}
-    if shapes - {()} or np.shape(learner.initial) not in ((), table):
-        raise ValueError("`learner` must have one setting to drive an environment, got several")
-
-
 def _run(
     learner: Learner,
+    q: Any,
     env: gymnasium.Env[Any, Any],
     discount: float,
     seed: int,
     recorder: Bins | Episodes,
     action_mask: bool,
 ) -> Training:
-    n_states, n_actions = _size(env, "observation_space"), _size(env, "action_space")
     act, learn = _programs(learner)
     draw = np.random.default_rng([1, seed]).random  # not the numbers that the environment draws
-    q = jnp.array(learner.init(n_states, n_actions))
     memory = _Memory(recorder)
     state, info = env.reset(seed=seed)
     action = act(q, state, np.float32(draw()), 0, _mask(info, action_mask))

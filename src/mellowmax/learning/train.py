@@ -23,7 +23,7 @@ from .program import DRAWS, KEYS, Lanes, Schedules, learn
 from .record import Bins, Episodes
 from .training import Training
 
-__all__ = ["recorder_of", "train"]
+__all__ = ["recorder_of", "settings_of", "train"]
 
 WIDTH = 64
 """How many runs a block has on a CPU: their tables stay in its cache."""
@@ -97,13 +97,11 @@ def train(
     recorder = recorder_of(steps, episodes, bins, values, n_states, n_actions)
     if episodes is not None and steps is None and not np.any(environment.terminated):
         raise ValueError("`steps` must be given where no episode ends, got None")
-    settings = _settings(learner, (n_states, n_actions))
-    lanes, schedules = _lanes(learner, settings, _run_numbers(runs), seed)
+    settings, numbers = settings_of(learner, (n_states, n_actions)), _run_numbers(runs)
+    lanes, schedules = _lanes(learner, settings, numbers, seed)
     devices = list(jax.local_devices() if devices is None else devices)
-
-    n_lanes = lanes.setting.size
     of_each = _run_blocks(lanes, environment, devices, recorder, schedules, tables)
-    shape = (*settings, n_lanes // max(1, int(np.prod(settings))))
+    shape = (*settings, len(numbers))
     return Training(**{name: x.reshape(*shape, *x.shape[1:]) for name, x in of_each.items()})
 
 
@@ -138,8 +136,8 @@ def _run_numbers(runs: int | Sequence[int]) -> Any:
     return np.array([checks.whole("runs", run, 0, 2**32 - 1) for run in runs], np.uint32)  # type: ignore[union-attr]
 
 
-def _settings(learner: Learner, table: tuple[int, int]) -> tuple[int, ...]:
-    """The shape of the grid of settings."""
+def settings_of(learner: Learner, table: tuple[int, int]) -> tuple[int, ...]:
+    """The shape of the grid of settings, for tables of a shape."""
     now = jax.eval_shape(learner.at, jnp.int32(0)) if _scheduled(learner) else learner
     shapes = [np.shape(leaf) for leaf in jax.tree.leaves((now.softmax, now.learning_rate))]
     initial = np.shape(learner.initial)

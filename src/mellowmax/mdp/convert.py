@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .._registration import register
+from .._registration import make
 from . import _checks as checks
 from ._entries import (
     Entries,
@@ -205,13 +205,7 @@ def from_gymnasium(environment: Any) -> dict[str, Any]:
     """From the table `P` of an environment, or of one made from its id for the purpose."""
     if not isinstance(environment, str):
         return _from_table(environment, repr(environment))
-    gymnasium = importlib.import_module("gymnasium")
-    register()
-    try:
-        made = gymnasium.make(environment)
-    except (gymnasium.error.Error, ImportError) as error:
-        rule = "`environment` must be the id of a Gymnasium environment"
-        raise ValueError(f"{rule}, got {environment!r}: {error}") from error
+    made = make(environment)
     try:
         return _from_table(made, repr(environment))
     finally:
