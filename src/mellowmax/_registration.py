@@ -27,8 +27,8 @@ def register() -> None:
             gymnasium.register(id=name, entry_point=entry_point)
 
 
-def make(name: str) -> Any:
-    """The Gymnasium environment of an id, ours included.
+def make(name: str, **options: Any) -> Any:
+    """The Gymnasium environment of an id, ours included, with Gymnasium's own options.
 
     Raises:
         ValueError: for an id that Gymnasium cannot make one from.
@@ -36,7 +36,7 @@ def make(name: str) -> Any:
     gymnasium = importlib.import_module("gymnasium")
     register()
     try:
-        return gymnasium.make(name)
+        return gymnasium.make(name, **options)
     except (gymnasium.error.Error, ImportError) as error:
         rule = "`environment` must be the id of a Gymnasium environment"
         raise ValueError(f"{rule}, got {name!r}: {error}") from error

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-__all__ = ["on_all_cores"]
+__all__ = ["cores", "on_all_cores", "side_by_side"]
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -18,12 +18,31 @@ def on_all_cores(function: Callable[[T], S], items: Iterable[T]) -> list[S]:
 
     When one fails, or Ctrl-C is pressed, those that have not begun are left undone.
     """
-    pool = ThreadPoolExecutor(_cores())
+    return side_by_side(function, items, cores())
+
+
+def side_by_side(
+    function: Callable[[T], S],
+    items: Iterable[T],
+    count: int,
+    give_up: Callable[[], None] = lambda: None,
+) -> list[S]:
+    """The same with `count` threads; `give_up` is to end those that have begun."""
+    pool = ThreadPoolExecutor(count)
     try:
-        return list(pool.map(function, items))
+        futures = [pool.submit(function, item) for item in items]
+        wait(futures, return_when=FIRST_EXCEPTION)
+        for future in futures:
+            if future.done():
+                future.result()
+        return [future.result() for future in futures]
+    except BaseException:
+        give_up()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """How many cores the process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -24,7 +24,7 @@ from .._libraries import pytree
 from ..mdp import MDP
 from ._start import start_states
 
-__all__ = ["Params", "Step", "move", "params", "reset", "start", "step"]
+__all__ = ["Params", "Step", "move", "observe", "params", "reset", "start", "step"]
 
 
 @pytree
@@ -157,6 +157,17 @@ def step(key: Any, state: Any, action: Any, params: Params) -> Step:
         0 0.03284 False
     """
     return move(jax.random.uniform(key, dtype=jnp.float32), state, action, params)
+
+
+def observe(state: Any, params: Params) -> Any:
+    """The state as a vector for a network: `[S]`, one-hot; zeros where the episode is over.
+
+    Examples:
+        >>> from mellowmax.mdp import two_state
+        >>> print(observe(1, params(two_state())))
+        [0. 1.]
+    """
+    return jax.nn.one_hot(state, params.n_states, dtype=jnp.float32)
 
 
 def start(uniform: Any, params: Params) -> Any:

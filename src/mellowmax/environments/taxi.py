@@ -8,9 +8,9 @@ from typing import Any
 from ..mdp import multi_passenger_taxi
 from ..mdp.taxi import GRID, TaxiGrid
 from . import tabular
-from .tabular import reset, step
+from .tabular import observe, reset, step
 
-__all__ = ["params", "reset", "step"]
+__all__ = ["observe", "params", "reset", "step"]
 
 
 def params(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..mdp import two_state
 from . import tabular
-from .tabular import reset, step
+from .tabular import observe, reset, step
 
-__all__ = ["params", "reset", "step"]
+__all__ = ["observe", "params", "reset", "step"]
 
 
 def params(*, printed: bool = False, discount: float = 0.98) -> tabular.Params:

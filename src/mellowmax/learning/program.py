@@ -22,16 +22,15 @@ from jax import lax
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as Spec
 
+from .._lanes import fold
 from ..environments.tabular import Params, move, start
 from .learner import Learner
 from .record import Bins, Episodes
 
-__all__ = ["DRAWS", "KEYS", "Lanes", "Run", "Schedules", "advance", "learn"]
+__all__ = ["DRAWS", "Lanes", "Run", "Schedules", "advance", "learn"]
 
 DRAWS = 128
 """For how many steps random numbers are drawn at once."""
-KEYS = "threefry2x32"
-"""The kind of the keys: its numbers are the same in any batch."""
 
 
 class Run(NamedTuple):
@@ -100,9 +99,7 @@ def learn(
 def _learn(
     lanes: Lanes, params: Params, *, recorder: Bins | Episodes, schedules: Schedules, tables: bool
 ) -> dict[str, Any]:
-    keys = jax.vmap(
-        lambda data, run: jax.random.fold_in(jax.random.wrap_key_data(data, impl=KEYS), run)
-    )(lanes.key, lanes.run)
+    keys = fold(lanes.key, lanes.run)
 
     def begin(learner: Learner, key: Any) -> tuple[Run, Any]:
         uniforms = _draw(key, 0, params)[0]

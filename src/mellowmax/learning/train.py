@@ -13,13 +13,14 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
+from .._lanes import grid, key_data, run_numbers, setting_of_lane, spread
 from .._threads import on_all_cores
 from ..environments import tabular
 from ..mdp import MDP
 from ..mdp import _checks as checks
 from ..softmax import Softmax
 from .learner import Learner
-from .program import DRAWS, KEYS, Lanes, Schedules, learn
+from .program import DRAWS, Lanes, Schedules, learn
 from .record import Bins, Episodes
 from .training import Training
 
@@ -97,7 +98,7 @@ def train(
     recorder = recorder_of(steps, episodes, bins, values, n_states, n_actions)
     if episodes is not None and steps is None and not np.any(environment.terminated):
         raise ValueError("`steps` must be given where no episode ends, got None")
-    settings, numbers = settings_of(learner, (n_states, n_actions)), _run_numbers(runs)
+    settings, numbers = settings_of(learner, (n_states, n_actions)), run_numbers(runs)
     lanes, schedules = _lanes(learner, settings, numbers, seed)
     devices = list(jax.local_devices() if devices is None else devices)
     of_each = _run_blocks(lanes, environment, devices, recorder, schedules, tables)
@@ -130,12 +131,6 @@ def recorder_of(
     return Bins(bins, steps // bins)
 
 
-def _run_numbers(runs: int | Sequence[int]) -> Any:
-    if np.ndim(runs) == 0:
-        return np.arange(checks.whole("runs", runs, 1), dtype=np.uint32)
-    return np.array([checks.whole("runs", run, 0, 2**32 - 1) for run in runs], np.uint32)  # type: ignore[union-attr]
-
-
 def settings_of(learner: Learner, table: tuple[int, int]) -> tuple[int, ...]:
     """The shape of the grid of settings, for tables of a shape."""
     now = jax.eval_shape(learner.at, jnp.int32(0)) if _scheduled(learner) else learner
@@ -144,12 +139,7 @@ def settings_of(learner: Learner, table: tuple[int, int]) -> tuple[int, ...]:
     if initial and initial[-2:] != table:
         rule = f"`initial` must be a number or have the shape (..., {table[0]}, {table[1]})"
         raise ValueError(f"{rule}, got {initial}")
-    try:
-        return np.broadcast_shapes(*shapes, initial[:-2])
-    except ValueError as error:
-        listed = ", ".join(map(str, [*shapes, initial[:-2]]))
-        rule = "the parameters and learning rates of a learner must broadcast"
-        raise ValueError(f"{rule} against each other, got the shapes {listed}") from error
+    return grid([*shapes, initial[:-2]])
 
 
 def _scheduled(learner: Learner) -> bool:
@@ -160,13 +150,10 @@ def _lanes(
     learner: Learner, settings: tuple[int, ...], runs: Any, seed: Any
 ) -> tuple[Lanes, Schedules]:
     """Every run of every setting, the runs of a setting side by side."""
-    n_settings = int(np.prod(settings))
-    setting = np.repeat(np.arange(n_settings, dtype=np.int32), len(runs))
+    setting = setting_of_lane(settings, len(runs))
 
     def of_each(leaf: Any, inner: int = 0) -> Any:
-        leaf = np.asarray(leaf, np.float32)
-        own = leaf.shape[leaf.ndim - inner :] if leaf.ndim else ()
-        return np.broadcast_to(leaf, settings + own).reshape(-1, *own)[setting]
+        return spread(leaf, settings, setting, inner)
 
     softmax = learner.softmax if isinstance(learner.softmax, Softmax) else None
     rate = None if callable(learner.learning_rate) else of_each(learner.learning_rate)
@@ -181,19 +168,8 @@ def _lanes(
         learner.learning_rate if rate is None else None,
         settings,
     )
-    numbers = np.tile(runs, n_settings)
-    return Lanes(constants, setting, _keys(seed, settings)[setting], numbers), schedules
-
-
-def _keys(seed: Any, settings: tuple[int, ...]) -> Any:
-    """The data of a key for each setting, `[settings, 2]`."""
-    if not isinstance(seed, jax.Array):
-        seed = jax.random.key(checks.whole("seed", seed, 0), impl=KEYS)
-    typed = jnp.issubdtype(seed.dtype, jax.dtypes.prng_key)
-    if not typed or str(jax.random.key_impl(seed)) != KEYS:
-        raise ValueError(f"`seed` must be a whole number or JAX's {KEYS} keys, got {seed!r}")
-    data = np.asarray(jax.random.key_data(seed))
-    return np.broadcast_to(data, (*settings, 2)).reshape(-1, 2)
+    numbers = np.tile(runs, len(setting) // len(runs))
+    return Lanes(constants, setting, key_data(seed, settings)[setting], numbers), schedules
 
 
 def _run_blocks(

@@ -1,0 +1,78 @@
+"""Episodes as arrays: a batch of them, padded to the longest."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+
+from .._libraries import pytree
+
+__all__ = ["CHUNK", "Episodes", "padded_length"]
+
+CHUNK = 128
+"""Steps are worked on so many at a time. Sums over steps are sums over chunks, so that a run adds
+up the same numbers in the same order whatever the padding is."""
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Episodes:
+    """`B` episodes of at most `T` steps, of one run; arrays of many runs have another axis first.
+
+    Whatever stands behind the end of an episode counts for nothing.
+    """
+
+    observations: Any
+    """`[T, B, D]`: what was seen before each action."""
+    actions: Any
+    """`[T, B]`"""
+    rewards: Any
+    """`[T, B]`"""
+    lengths: Any
+    """`[B]`: how many steps each episode has."""
+
+    def live(self) -> Any:
+        """`[T, B]`: is this a step of its episode?"""
+        steps = jnp.arange(self.actions.shape[0], dtype=jnp.int32)
+        return steps[:, None] < self.lengths
+
+    def earned(self, discount: Any) -> Any:
+        """What is earned from each step on, discounted, `[T, B]`; 0 behind the end of an episode.
+
+        Examples:
+            >>> rewards = jnp.array([[1.0], [0.0], [2.0], [9.0]])
+            >>> nothing = jnp.zeros((4, 1))
+            >>> episodes = Episodes(nothing[..., None], nothing, rewards, lengths=jnp.array([3]))
+            >>> print(episodes.earned(0.5)[:, 0])
+            [1.5 1.  2.  0. ]
+        """
+        rewards = jnp.where(self.live(), self.rewards, 0)
+
+        def back(later: Any, reward: Any) -> tuple[Any, Any]:
+            now = reward + discount * later
+            return now, now
+
+        return lax.scan(back, jnp.zeros_like(rewards[0]), rewards, reverse=True)[1]
+
+    def returns(self) -> Any:
+        """The sum of the rewards of each episode, `[B]`."""
+        return self.earned(jnp.ones((), self.rewards.dtype))[0]
+
+    def __repr__(self) -> str:
+        return f"Episodes(observations={self.observations.shape}, actions={self.actions.shape})"
+
+
+def padded_length(steps: int) -> int:
+    """How long arrays are that have room for so many steps: few lengths, few programs to compile.
+
+    Examples:
+        >>> [padded_length(n) for n in (1, 256, 257, 1000)]
+        [256, 256, 512, 1024]
+    """
+    length = 2 * CHUNK
+    while length < steps:
+        length *= 2
+    return length

@@ -1,0 +1,137 @@
+"""What a policy earns: episodes from which nothing is learned, and one of them to look at."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._lanes import fold, key_data
+from .._threads import cores
+from .._worker import flat
+from ..mdp import _checks as checks
+from .network import Policy
+from .reinforce import State, reinforce
+from .source import WIDTH
+from .train import source_of
+
+__all__ = ["Evaluation", "check_sizes", "evaluate", "watch"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """The episodes that a policy has played."""
+
+    returns: Any
+    """`[episodes]`: the sums of their rewards."""
+    lengths: Any
+    """`[episodes]`: how many steps they have."""
+
+    @property
+    def mean(self) -> float:
+        """The mean return."""
+        return float(np.mean(self.returns, dtype=np.float64))
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean return; infinity for one episode."""
+        n = len(self.returns)
+        return float(np.std(self.returns, dtype=np.float64, ddof=1) / n**0.5) if n > 1 else np.inf
+
+    def __repr__(self) -> str:
+        return f"Evaluation(mean={self.mean:.4g}, episodes={len(self.returns)})"
+
+
+def evaluate(
+    policy: Policy,
+    environment: Any,
+    *,
+    episodes: int = 100,
+    seed: Any = 0,
+    max_steps: int | None = None,
+    workers: int | None = None,
+) -> Evaluation:
+    """Let a policy play episodes.
+
+    Args:
+        policy: such as one of `Training.policies`, or `load_policy(checkpoint).policy`.
+        environment: as for `train`; what the policy sees and does must have the same size there.
+        episodes: how many.
+        seed: a whole number, or a JAX key.
+        max_steps: as for `train`.
+        workers: as for `train`.
+
+    Raises:
+        ValueError: for an argument that does not fit.
+
+    Examples:
+        >>> from mellowmax import Boltzmann
+        >>> from mellowmax.deep import Network, Policy, evaluate
+        >>> policy = Policy(Network.init(jax.random.key(0), (4, 16, 2)), Boltzmann(0.0))
+        >>> result = evaluate(policy, "CartPole-v1", episodes=50, workers=0)
+        >>> 15 < result.mean < 30  # a random policy
+        True
+    """
+    episodes = checks.whole("episodes", episodes, 1)
+    workers = cores() if workers is None else checks.whole("workers", workers, 0)
+    learner = reinforce(policy.softmax, 0.0, batch=episodes)  # a batch to learn nothing from
+    state = State(policy.network, None, learner.optimiser.init((policy.network, None)))
+    learners, states = jax.tree.map(
+        lambda x: jnp.broadcast_to(x, (WIDTH, *np.shape(x))),
+        (learner, state),
+    )
+    keys = fold(np.tile(key_data(seed, ()), (WIDTH, 1)), np.arange(WIDTH, dtype=np.uint32))
+    with contextlib.closing(source_of(environment, max_steps, workers)) as source:
+        check_sizes(policy, source.n_observations, source.n_actions)
+        (played,) = source.advance(learners, states, keys, [0], 1)
+    return Evaluation(played.returns[0], played.lengths[0])
+
+
+def check_sizes(policy: Policy, n_observations: int, n_actions: int) -> None:
+    """Raise unless a policy fits an environment."""
+    layers = policy.network.layers
+    fits = (layers[0].weight.shape[-1], layers[-1].weight.shape[-2])
+    if fits != (n_observations, n_actions):
+        raise ValueError(
+            f"`policy` must be of {n_observations} observations and {n_actions} actions to play in "
+            f"this environment, got one of {fits[0]} and {fits[1]}"
+        )
+
+
+def watch(policy: Policy, environment: str, *, seed: int = 0) -> Iterator[tuple[Any, float]]:
+    """Play one episode of a Gymnasium environment, picture by picture.
+
+    Args:
+        policy: as for `evaluate`.
+        environment: the id of one that can show itself as an array.
+        seed: of the episode and of the actions.
+
+    Yields:
+        A picture, `[height, width, 3]`, and what has been earned up to it.
+
+    Raises:
+        ValueError: for an environment that cannot show itself, or that the policy does not fit.
+    """
+    try:
+        env = flat(environment, render_mode="rgb_array")
+    except (gymnasium.error.Error, TypeError) as error:
+        rule = "`environment` must have the render mode 'rgb_array'"
+        raise ValueError(f"{rule}, got {environment!r}: {error}") from error
+    with contextlib.closing(env):
+        check_sizes(policy, env.observation_space.shape[0], int(env.action_space.n))
+        act = jax.jit(Policy.act)
+        draw = np.random.default_rng([1, seed]).random  # not the numbers that the environment draws
+        seen, _ = env.reset(seed=seed)
+        earned, over = 0.0, False
+        yield env.render(), earned
+        while not over:
+            action = act(policy, np.float32(draw()), seen.astype(np.float32))
+            seen, reward, terminated, truncated, _ = env.step(int(action) + env.action_space.start)
+            earned, over = earned + float(reward), terminated or truncated
+            yield env.render(), earned

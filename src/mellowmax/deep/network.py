@@ -1,0 +1,115 @@
+"""A policy network: a few layers, and a softmax as the last one.
+
+The outputs of the layers are treated as action values, and the softmax's own policy turns them into
+probabilities (section 7.3). With mellowmax the gradient flows through the temperature that is
+solved for in each state; `HeldTemperature` leaves that part out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from .._libraries import pytree
+from ..policies import boltzmann_log_policy, boltzmann_policy, choose, mellowmax_temperature
+from ..softmax import Mellowmax, Softmax
+
+__all__ = ["HeldTemperature", "Network", "Policy"]
+
+
+class Network(eqx.Module):
+    """Layers with rectified linear units between them."""
+
+    layers: tuple[eqx.nn.Linear, ...]
+
+    @classmethod
+    def init(cls, key: Any, sizes: tuple[int, ...]) -> Network:
+        """A network with Glorot's uniform weights and zero biases.
+
+        Args:
+            key: a JAX key.
+            sizes: of the input, of each hidden layer, and of the output.
+
+        Examples:
+            >>> network = Network.init(jax.random.key(0), (8, 16, 4))
+            >>> network(jnp.zeros(8, jnp.float32)).shape
+            (4,)
+        """
+        glorot = jax.nn.initializers.glorot_uniform(in_axis=1, out_axis=0)
+        layers = []
+        keys = jax.random.split(key, len(sizes) - 1)
+        for k, n_in, n_out in zip(keys, sizes[:-1], sizes[1:], strict=True):
+            layer = eqx.nn.Linear(n_in, n_out, key=k, dtype=jnp.float32)
+            first = (glorot(k, (n_out, n_in), jnp.float32), jnp.zeros(n_out, jnp.float32))
+            layers.append(eqx.tree_at(lambda layer: (layer.weight, layer.bias), layer, first))
+        return cls(tuple(layers))
+
+    def __call__(self, observation: Any) -> Any:
+        """The outputs for one observation, `[D]`."""
+        x = observation
+        for layer in self.layers[:-1]:
+            x = jax.nn.relu(layer(x))
+        return self.layers[-1](x)
+
+
+class Policy(eqx.Module):
+    """A network whose outputs are treated as action values by a softmax.
+
+    Examples:
+        >>> from mellowmax import Mellowmax
+        >>> network = Network.init(jax.random.key(0), (8, 16, 4))
+        >>> policy = Policy(network, Mellowmax(8.0))
+        >>> print(policy.probabilities(jnp.zeros(8, jnp.float32)))
+        [0.25 0.25 0.25 0.25]
+    """
+
+    network: Network
+    softmax: Softmax
+
+    def probabilities(self, observation: Any) -> Any:
+        """Those of the actions, `[A]`."""
+        return self.softmax.policy(self.network(observation))
+
+    def log_probabilities(self, observation: Any) -> Any:
+        """Their logarithms, `[A]`."""
+        return self.softmax.log_policy(self.network(observation))
+
+    def act(self, uniform: Any, observation: Any) -> Any:
+        """The action that a random number from 0 to 1 decides on."""
+        return choose(self.probabilities(observation), uniform).astype(jnp.int32)
+
+
+@pytree
+@dataclasses.dataclass(frozen=True)
+class HeldTemperature(Mellowmax):
+    """Mellowmax, with the temperature of its policy held still when it is differentiated.
+
+    The policy is the same; its gradient is that of a Boltzmann policy with this state's
+    temperature, which is not the gradient of the policy.
+
+    Examples:
+        >>> from mellowmax import Mellowmax
+        >>> q = jnp.array([0.0, 1.0, 3.0])
+        >>> def slope(softmax):
+        ...     return jax.grad(lambda q: softmax.log_policy(q)[0])(q).tolist()
+        >>> [f"{x:.3f}" for x in slope(Mellowmax(2.0))]
+        ['0.555', '-0.226', '-0.329']
+        >>> [f"{x:.3f}" for x in slope(HeldTemperature(2.0))]
+        ['0.727', '-0.125', '-0.601']
+    """
+
+    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`mellowmax_policy(q, omega)`."""
+        return boltzmann_policy(q, self._temperature(q, axis, where), axis=axis, where=where)
+
+    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+        """`mellowmax_log_policy(q, omega)`."""
+        return boltzmann_log_policy(q, self._temperature(q, axis, where), axis=axis, where=where)
+
+    def _temperature(self, q: Any, axis: int, where: Any) -> Any:
+        held = jax.lax.stop_gradient(q)
+        return mellowmax_temperature(held, self.omega, axis=axis, where=where)

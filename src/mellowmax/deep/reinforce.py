@@ -1,0 +1,274 @@
+"""REINFORCE: what is learned from a batch of episodes.
+
+The gradient of the expected return with respect to the network's weights is estimated by
+
+    mean over episodes of  sum over steps of  advantage * grad log policy(action | observation),
+
+where the advantage of a step is what was earned from it on (or in the whole episode), less a
+baseline that does not depend on the action. `Reinforce.update` is a pure function of what has been
+learned and a batch of episodes; it does not know where the episodes come from.
+
+With `reward_to_go` and a discount below 1, later steps count as much as early ones, as they do in
+practice: this is not quite the gradient of the discounted return. Without `reward_to_go`, it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax import lax
+
+from .._rows import check_parameter
+from ..mdp import _checks as checks
+from ..softmax import Mellowmax, Softmax
+from .episodes import CHUNK, Episodes
+from .network import HeldTemperature, Network, Policy
+
+__all__ = ["BASELINES", "Reinforce", "State", "reinforce"]
+
+BASELINES = ("none", "others", "network")
+ADAM = optax.scale_by_adam()
+
+
+class State(eqx.Module):
+    """What a run has learned."""
+
+    network: Network
+    """Of the policy."""
+    baseline: Network | None
+    """The network that predicts what will be earned, if that is the baseline."""
+    optimiser: Any
+    """The state of the optimiser."""
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["softmax", "learning_rate", "discount"],
+    meta_fields=[
+        "batch",
+        "hidden",
+        "depth",
+        "reward_to_go",
+        "baseline",
+        "normalise",
+        "optimiser",
+    ],
+)
+@dataclasses.dataclass(frozen=True)
+class Reinforce:
+    """A learner; made by `reinforce`. Its methods are pure functions of one run."""
+
+    softmax: Softmax
+    learning_rate: Any
+    discount: Any
+    batch: int
+    hidden: int
+    depth: int
+    reward_to_go: bool
+    baseline: str
+    normalise: bool
+    optimiser: Any
+
+    def init(self, key: Any, n_observations: int, n_actions: int) -> State:
+        """What a run begins with.
+
+        Args:
+            key: a JAX key.
+            n_observations: the size of an observation.
+            n_actions: how many actions there are.
+        """
+        sizes = (n_observations, *[self.hidden] * self.depth)
+        of_policy, of_baseline = jax.random.split(key)
+        network = Network.init(of_policy, (*sizes, n_actions))
+        baseline = Network.init(of_baseline, (*sizes, 1)) if self.baseline == "network" else None
+        return State(network, baseline, self.optimiser.init((network, baseline)))
+
+    def policy(self, state: State) -> Policy:
+        """The policy that has been learned."""
+        return Policy(state.network, self.softmax)
+
+    def update(self, state: State, episodes: Episodes) -> State:
+        """Learn from a batch of episodes.
+
+        Args:
+            state: what has been learned so far.
+            episodes: those of one run, as the policy of `state` played them. `T` must be a multiple
+                of 128.
+
+        Returns:
+            What has been learned now.
+        """
+        advantages = self.advantages(state, episodes)
+        ascent = self.gradient(self.policy(state), episodes, advantages)
+        descent = jax.tree.map(jnp.negative, ascent)
+        correction = self._baseline_gradient(state.baseline, episodes)
+        trained = (state.network, state.baseline)
+        change, optimiser = self.optimiser.update((descent, correction), state.optimiser, trained)
+        change = jax.tree.map(lambda x: -self.learning_rate * x, change)
+        network, baseline = optax.apply_updates(trained, change)
+        return State(network, baseline, optimiser)
+
+    def gradient(self, policy: Policy, episodes: Episodes, advantages: Any) -> Network:
+        """An estimate of the gradient of the expected return, by the network's weights.
+
+        Args:
+            policy: the one that played the episodes.
+            episodes: those of one run.
+            advantages: of each step, `[T, B]`; 0 behind the end of an episode.
+        """
+
+        def objective(network: Network, observations: Any, actions: Any, advantages: Any) -> Any:
+            log_policy = jax.vmap(Policy(network, policy.softmax).log_probabilities)(observations)
+            taken = jnp.take_along_axis(log_policy, actions[:, None], axis=1)[:, 0]
+            # An action that was not taken may have the probability 0, and its logarithm.
+            return jnp.where(advantages == 0, 0, taken * advantages).sum() / episodes.lengths.size
+
+        data = (episodes.observations, episodes.actions, advantages)
+        return _sum_of_gradients(objective, policy.network, *data)
+
+    def advantages(self, state: State, episodes: Episodes) -> Any:
+        """What the actions of an episode are weighed with, `[T, B]`; 0 behind its end."""
+        live = episodes.live()
+        result = self._earned(episodes)
+        if self.baseline == "others":
+            others = max(1, result.shape[1] - 1)
+            result = result - (result.sum(1, keepdims=True) - result) / others
+        if state.baseline is not None:
+            result = result - _in_chunks(jax.vmap(state.baseline), episodes.observations)[..., 0]
+        result = jnp.where(live, result, 0)
+        if self.normalise:
+            count = jnp.maximum(1, episodes.lengths.sum(dtype=jnp.int32)).astype(result.dtype)
+            centred = jnp.where(live, result - _sum(result) / count, 0)
+            deviation = jnp.sqrt(_sum(centred * centred) / count)
+            result = jnp.where(deviation > 0, centred / jnp.where(deviation > 0, deviation, 1), 0)
+        return result
+
+    def _baseline_gradient(self, baseline: Network | None, episodes: Episodes) -> Network | None:
+        """Of half the mean squared error of what the baseline predicts."""
+        if baseline is None:
+            return None
+        live = episodes.live()
+        n_steps = jnp.maximum(1, episodes.lengths.sum(dtype=jnp.int32))
+
+        def error(network: Network, observations: Any, target: Any, live: Any) -> Any:
+            missed = jnp.where(live, jax.vmap(network)(observations)[:, 0] - target, 0)
+            return (missed * missed).sum() / (2 * n_steps)
+
+        target = self._earned(episodes)
+        return _sum_of_gradients(error, baseline, episodes.observations, target, live)
+
+    def _earned(self, episodes: Episodes) -> Any:
+        """What each step is weighed with before the baseline is subtracted."""
+        result = episodes.earned(self.discount)
+        return result if self.reward_to_go else jnp.broadcast_to(result[0], result.shape)
+
+
+def _chunks(array: Any) -> Any:
+    """`[T, B, ...]` as `[chunks, CHUNK * B, ...]`."""
+    return array.reshape(-1, CHUNK * array.shape[1], *array.shape[2:])
+
+
+def _in_chunks(function: Any, array: Any) -> Any:
+    """A function of `[CHUNK * B, ...]` applied to `[T, B, ...]`."""
+    result = lax.map(function, _chunks(array))
+    return result.reshape(*array.shape[:2], *result.shape[2:])
+
+
+def _sum(array: Any) -> Any:
+    """The sum of `[T, B]`, chunk by chunk."""
+    zero = jnp.zeros((), array.dtype)
+    return lax.scan(lambda total, x: (total + x.sum(), None), zero, _chunks(array))[0]
+
+
+def _sum_of_gradients(objective: Any, network: Network, *data: Any) -> Network:
+    """The gradient of the sum of an objective over chunks of `data`, each `[T, B, ...]`."""
+
+    def add(total: Network, chunk: Any) -> tuple[Network, None]:
+        return jax.tree.map(jnp.add, total, jax.grad(objective)(network, *chunk)), None
+
+    nothing = jax.tree.map(jnp.zeros_like, network)
+    total: Network = lax.scan(add, nothing, tuple(map(_chunks, data)))[0]
+    return total
+
+
+def reinforce(
+    softmax: Softmax,
+    learning_rate: Any = 0.005,
+    *,
+    discount: Any = 0.99,
+    batch: int = 10,
+    hidden: int = 16,
+    depth: int = 1,
+    reward_to_go: bool = True,
+    baseline: str = "none",
+    normalise: bool = False,
+    through_temperature: bool = True,
+    optimiser: optax.GradientTransformation = ADAM,
+) -> Reinforce:
+    """REINFORCE with a network whose last layer is a softmax (section 7.3).
+
+    The defaults are the paper's, where it states them.
+
+    Args:
+        softmax: the last layer.
+        learning_rate: what the optimiser's steps are multiplied with.
+        discount: from 0 to 1.
+        batch: how many episodes there are between two updates.
+        hidden: how many units a hidden layer has.
+        depth: how many hidden layers there are.
+        reward_to_go: weigh an action with what was earned from it on, and not with the return of
+            the whole episode?
+        baseline: what is subtracted from that: `"none"`; `"others"`, its mean over the other
+            episodes of the batch at the same step; `"network"`, what another network of the same
+            kind predicts, which learns beside it.
+        normalise: bring the advantages of a batch to mean 0 and standard deviation 1?
+        through_temperature: let the gradient flow through the temperature of mellowmax's policy?
+        optimiser: an optax transformation that does not contain the learning rate.
+
+    Arrays of parameters, learning rates and discounts that broadcast against each other make a grid
+    of settings, each of which `train` runs.
+
+    Raises:
+        ValueError: for an argument that is not as above.
+
+    Examples:
+        >>> from mellowmax import Mellowmax
+        >>> from mellowmax.environments import taxi
+        >>> from mellowmax.deep import reinforce, train
+        >>> train(reinforce(Mellowmax(8.0), discount=1.0), taxi.params(), episodes=20, max_steps=64)
+        Training(returns=(1, 20), lengths=(1, 20))
+
+    References:
+        Williams, "Simple statistical gradient-following algorithms for connectionist reinforcement
+        learning" (1992).
+    """
+    if not isinstance(softmax, Softmax):
+        raise ValueError(f"`softmax` must be a Softmax, such as `Mellowmax(8.0)`, got {softmax!r}")
+    if not through_temperature:
+        if type(softmax) is not Mellowmax:
+            rule = "`through_temperature` must be True for a softmax other than Mellowmax"
+            raise ValueError(f"{rule}, got False for {softmax!r}")
+        softmax = HeldTemperature(softmax.omega)
+    if baseline not in BASELINES:
+        raise ValueError(f"`baseline` must be one of {', '.join(BASELINES)}, got {baseline!r}")
+    check_parameter("learning_rate", learning_rate, 0.0)
+    check_parameter("discount", discount, 0.0, 1.0)
+    least = 2 if baseline == "others" else 1
+    return Reinforce(
+        softmax,
+        learning_rate,
+        discount,
+        batch=checks.whole("batch", batch, least),
+        hidden=checks.whole("hidden", hidden, 1),
+        depth=checks.whole("depth", depth, 0),
+        reward_to_go=bool(reward_to_go),
+        baseline=baseline,
+        normalise=bool(normalise),
+        optimiser=optimiser,
+    )
