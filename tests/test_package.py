@@ -93,6 +93,7 @@ LAYERS = {
     "experiments.batch": 6.1,
     "experiments.gvi": 6.2,
     "experiments.search": 6.2,
+    "experiments.fig11": 6.3,
     "experiments.fig2": 6.3,
     "experiments.fig3": 6.3,
     "experiments.fig4": 6.3,
@@ -104,6 +105,8 @@ LAYERS = {
     "experiments.runner": 6.5,
     "experiments": 6.6,
     "report": 7.0,
+    "measurement": 7.1,
+    "practice": 7.1,
     "reproduction": 7.1,
     "cli": 7.2,
 }

@@ -72,7 +72,7 @@ def key_data(seed: Any, settings: tuple[int, ...]) -> npt.NDArray[np.uint32]:
         ValueError: for anything else.
     """
     if not isinstance(seed, jax.Array):
-        seed = jax.random.key(checks.whole("seed", seed, 0), impl=KEYS)
+        seed = jax.random.key(checks.whole("seed", seed, 0, 2**32 - 1), impl=KEYS)
     typed = jnp.issubdtype(seed.dtype, jax.dtypes.prng_key)
     if not typed or str(jax.random.key_impl(seed)) != KEYS:
         raise ValueError(f"`seed` must be a whole number or JAX's {KEYS} keys, got {seed!r}")

@@ -131,6 +131,8 @@ def serve(commands: BinaryIO, answers: BinaryIO) -> None:
             answers.write(WELL)
             answers.write(group.records.tobytes())
             answers.flush()
+    except BrokenPipeError:
+        raise
     except Exception:
         answers.write(WRONG + traceback.format_exc().encode())
         answers.flush()
@@ -141,7 +143,10 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that commands
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    serve(sys.stdin.buffer, answers)
+    try:
+        serve(sys.stdin.buffer, answers)
+    except BrokenPipeError:  # nobody is there any more
+        os._exit(0)
 
 
 if __name__ == "__main__":

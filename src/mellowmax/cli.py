@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 try:
     import typer
@@ -17,7 +17,7 @@ except ImportError:  # the library alone does not need it
 
 from .softmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, Softmax
 
-__all__ = ["app", "main", "report", "reproduce", "solve"]
+__all__ = ["app", "evaluate", "main", "report", "reproduce", "solve", "train"]
 
 OPERATORS: dict[str, Any] = {
     "max": Max,
@@ -27,6 +27,9 @@ OPERATORS: dict[str, Any] = {
     "mellowmax": Mellowmax,
 }
 INTERRUPTED = 130
+ENVIRONMENT = "The id of a Gymnasium environment with discrete actions."
+MAX_STEPS = "Where an episode is cut off; else at the environment's own limit, or 1000."
+WORKERS = "How many processes step the environments; 0 for none but this one."
 
 app = typer.Typer(
     add_completion=False,
@@ -65,7 +68,7 @@ def solve(
     did not, 130 after Ctrl-C, and 2 for an argument that is wrong.
     """
     with _one_sentence():
-        softmax = _softmax(operator, parameter)
+        softmax = _softmax("--operator", operator, parameter)
         if not out.absolute().parent.is_dir():
             raise ValueError(f"`--out` must be in a directory that exists, got {str(out)!r}")
         mdp = _model(model, discount)
@@ -88,20 +91,151 @@ def solve(
                 callback=tell,
             )
             solution.save(out)
-    rows = [("model", f"{model}: {_described(mdp)}"), *solution.rows(), ("written", str(out))]
-    for name, text in rows:
-        print(f"{name:14s} {text}")
+    model_row = ("model", f"{model}: {_described(mdp)}")
+    _print_rows([model_row, *solution.rows(), ("written", str(out))])
     if pressed:
         raise typer.Exit(INTERRUPTED)
     if not solution.converged:
         raise typer.Exit(1)
 
 
+@app.command(no_args_is_help=True)
+def train(
+    environment: Annotated[str, typer.Argument(metavar="ENV", help=ENVIRONMENT)],
+    softmax: Annotated[
+        str, typer.Option(help=f"The last layer: one of {', '.join(OPERATORS)}.")
+    ] = "mellowmax",
+    parameter: Annotated[
+        float | None, typer.Option(help="The softmax's own: epsilon, beta or omega.")
+    ] = None,
+    episodes: Annotated[
+        int, typer.Option(help="How many a run plays: a multiple of the batch.")
+    ] = 2000,
+    runs: Annotated[int, typer.Option(help="How many runs, side by side.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
+    out: Annotated[
+        Path, typer.Option(help="The directory of the checkpoint, the table and the figure.")
+    ] = Path("training"),
+    learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 0.005,
+    discount: Annotated[float, typer.Option(help="From 0 to 1.")] = 0.99,
+    batch: Annotated[int, typer.Option(help="How many episodes there are in an update.")] = 10,
+    hidden: Annotated[int, typer.Option(help="How many units a hidden layer has.")] = 16,
+    depth: Annotated[int, typer.Option(help="How many hidden layers there are.")] = 1,
+    baseline: Annotated[
+        str, typer.Option(help="Subtracted from what was earned: none, others or network.")
+    ] = "none",
+    normalise: Annotated[
+        bool, typer.Option(help="Bring the advantages of a batch to mean 0 and deviation 1.")
+    ] = False,
+    reward_to_go: Annotated[
+        bool, typer.Option(help="Weigh an action with what was earned from it on.")
+    ] = True,
+    through_temperature: Annotated[
+        bool, typer.Option(help="Let the gradient flow through mellowmax's temperature.")
+    ] = True,
+    max_steps: Annotated[int | None, typer.Option(help=MAX_STEPS)] = None,
+    workers: Annotated[int | None, typer.Option(help=WORKERS)] = None,
+) -> None:
+    """Train a policy network by REINFORCE, with any softmax as its last layer.
+
+    Example: `mellowmax train CartPole-v1 --softmax mellowmax --parameter 5 --out cart`
+
+    The directory has a checkpoint, `episodes.csv` with every episode, and the learning curve as
+    `learning_curve.svg` and `.png`. Stopped by Ctrl-C or killed at any moment, the same command
+    goes on from the checkpoint and ends with the same numbers; with more `--episodes` it plays on.
+    The exit code is 0 when all episodes are played, 130 after Ctrl-C, 2 for an argument that is
+    wrong, and 1 if an environment fails.
+    """
+    with _one_sentence(RuntimeError):
+        last_layer = _softmax("--softmax", softmax, parameter)
+        _keep_compiled_programs()
+        from . import deep, practice
+
+        learner = deep.reinforce(
+            last_layer,
+            learning_rate,
+            discount=discount,
+            batch=batch,
+            hidden=hidden,
+            depth=depth,
+            reward_to_go=reward_to_go,
+            baseline=baseline,
+            normalise=normalise,
+            through_temperature=through_temperature,
+        )
+        try:
+            with _ctrl_c("batch") as pressed:
+                practised = practice.practise(
+                    learner,
+                    environment,
+                    episodes=episodes,
+                    runs=runs,
+                    seed=seed,
+                    out=out,
+                    stop=lambda: bool(pressed),
+                    max_steps=max_steps,
+                    workers=workers,
+                )
+                _print_rows([*practised.rows(), ("written", str(out))])
+        except KeyboardInterrupt:
+            pressed.append(True)
+    if pressed:
+        _say_it_goes_on(out)
+
+
+@app.command(no_args_is_help=True)
+def evaluate(
+    checkpoint: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CHECKPOINT", help="The `--out` of a training, or a file runs-*.npz in it."
+        ),
+    ],
+    environment: Annotated[str, typer.Argument(metavar="ENV", help=ENVIRONMENT)],
+    episodes: Annotated[int, typer.Option(help="How many to play.")] = 100,
+    run: Annotated[int, typer.Option(help="The run whose policy plays, counted from 0.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
+    render: Annotated[
+        Path | None, typer.Option(help="Write one more episode to this file, as a GIF.")
+    ] = None,
+    max_steps: Annotated[int | None, typer.Option(help=MAX_STEPS)] = None,
+    workers: Annotated[int | None, typer.Option(help=WORKERS)] = None,
+) -> None:
+    """Let a trained policy play, and say what it earns.
+
+    Example: `mellowmax evaluate cart CartPole-v1 --episodes 100 --render cart.gif`
+
+    The policy is that of the last checkpoint, also of a training that is still under way. The exit
+    code is 0, 2 for an argument that is wrong, 130 after Ctrl-C, and 1 if an environment fails.
+    """
+    try:
+        with _one_sentence(RuntimeError):
+            _keep_compiled_programs()
+            from . import measurement
+
+            measured = measurement.measure(
+                checkpoint,
+                environment,
+                run=run,
+                episodes=episodes,
+                seed=seed,
+                render=render,
+                max_steps=max_steps,
+                workers=workers,
+            )
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    rows = measured.rows()
+    if render is not None:
+        rows.append(("written", f"{render}, {measured.frames} pictures"))
+    _print_rows(rows)
+
+
 @app.command()
 def reproduce(
     items: Annotated[
         list[str] | None,
-        typer.Argument(help="fig2 fig3 fig4 fig5 fig6 fig7 table1 fig9; none for all."),
+        typer.Argument(help="fig2 fig3 fig4 fig5 fig6 fig7 table1 fig9 fig11; none for all."),
     ] = None,
     scale: Annotated[
         str, typer.Option(help="quick: minutes on a laptop; paper: the paper's own counts.")
@@ -112,31 +246,33 @@ def reproduce(
     devices: Annotated[
         int | None, typer.Option(help="How many devices to use; on a CPU, how many to make of it.")
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Start what takes longer than an hour without asking.")
+    ] = False,
 ) -> None:
     """Make the paper's figures and tables again, with a verdict on each claim.
 
     Example: `mellowmax reproduce fig9 --scale paper --out results`
 
     The work is cut into cells. A finished cell is on disk for good: stopped by Ctrl-C or killed at
-    any moment, the same command goes on where it was. The path of the report is printed last. The
-    exit code is 0 when all is done, 130 after Ctrl-C, and 2 for an argument that is wrong.
+    any moment, the same command goes on where it was. Before an item that takes longer than an
+    hour (`fig11 --scale paper`: about 18 days on two cores) it asks; without a terminal to ask on,
+    it wants `--yes`. The path of the report is printed last. The exit code is 0 when all is done,
+    130 after Ctrl-C, and 2 for an argument that is wrong.
     """
     with _one_sentence():
         _use_devices(devices)
         _keep_compiled_programs()
         from . import reproduction
 
+        plans = reproduction.chosen(items or [], scale, out, lambda it: yes or _agreed(it))
         try:
             with _ctrl_c("cell") as pressed:
-                summary = reproduction.reproduce(items or [], scale, out, lambda: bool(pressed))
+                summary = reproduction.reproduce(plans, scale, out, lambda: bool(pressed))
         except KeyboardInterrupt:
             pressed.append(True)
     if pressed:
-        print(
-            f"stopped; what is finished is in {out}, and the same command goes on from there",
-            file=sys.stderr,
-        )
-        raise typer.Exit(INTERRUPTED)
+        _say_it_goes_on(out)
     if summary is not None:
         print("\n".join([*reproduction.described(summary), str(summary.report)]))
 
@@ -158,9 +294,9 @@ def report(
     print("\n".join([*reproduction.described(summary), str(summary.report)]))
 
 
-def _softmax(operator: str, parameter: float | None) -> Softmax:
+def _softmax(option: str, operator: str, parameter: float | None) -> Softmax:
     if operator not in OPERATORS:
-        raise ValueError(f"`--operator` must be one of {', '.join(OPERATORS)}, got {operator!r}")
+        raise ValueError(f"`{option}` must be one of {', '.join(OPERATORS)}, got {operator!r}")
     kind = OPERATORS[operator]
     takes_one = operator not in ("max", "mean")
     if takes_one and parameter is None:
@@ -169,6 +305,26 @@ def _softmax(operator: str, parameter: float | None) -> Softmax:
         raise ValueError(f"`--parameter` must not be given for {operator}, got {parameter:g}")
     softmax: Softmax = kind(parameter) if takes_one else kind()
     return softmax
+
+
+def _agreed(sentence: str) -> bool:
+    """Is the user for it?"""
+    if not sys.stdin.isatty():
+        item = sentence.split()[0]
+        rule = f"`--yes` must be given to start {item} where nobody can be asked"
+        raise ValueError(f"{rule}; {sentence}")
+    return typer.confirm(f"{sentence}. Start it?", err=True)
+
+
+def _say_it_goes_on(out: Path) -> NoReturn:
+    said = f"stopped; what is finished is in {out}, and the same command goes on from there"
+    print(said, file=sys.stderr)
+    raise typer.Exit(INTERRUPTED)
+
+
+def _print_rows(rows: list[tuple[str, str]]) -> None:
+    for name, text in rows:
+        print(f"{name:14s} {text}")
 
 
 def _model(name: str, discount: float) -> Any:
@@ -189,13 +345,23 @@ def _described(mdp: Any) -> str:
 
 
 @contextlib.contextmanager
-def _one_sentence() -> Iterator[None]:
-    """A wrong argument is one sentence and the exit code 2, not a traceback."""
+def _one_sentence(failure: type[Exception] | tuple[()] = ()) -> Iterator[None]:
+    """A wrong argument is one sentence and the exit code 2, not a traceback; a failure, 1.
+
+    `typer.Exit` is a `RuntimeError`: none may be raised within where that is the failure.
+    """
+
+    def say(error: Exception) -> None:
+        print("mellowmax:", " ".join(str(error).splitlines()), file=sys.stderr)
+
     try:
         yield
     except (ValueError, TypeError, OSError) as error:
-        print(f"mellowmax: {error}", file=sys.stderr)
+        say(error)
         raise typer.Exit(2) from None
+    except failure as error:
+        say(error)
+        raise typer.Exit(1) from None
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 import functools
 import json
 import shlex
@@ -18,9 +19,10 @@ from . import __version__, report
 from ._files import replacing
 from .experiments import Finished, Plan, Progress, assemble, plan, run
 
-__all__ = ["Summary", "described", "make_report", "reproduce", "scale_of"]
+__all__ = ["Summary", "chosen", "described", "make_report", "reproduce", "scale_of"]
 
 RECORD = "run.json"
+AN_HOUR = 3600.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,21 +35,34 @@ class Summary:
     report: Path
 
 
-def reproduce(
-    names: Sequence[str], scale: str, out: Path, stop: Callable[[], bool]
-) -> Summary | None:
-    """Make the missing cells of items, then the report of all that is there.
+def chosen(names: Sequence[str], scale: str, out: Path, agree: Callable[[str], bool]) -> list[Plan]:
+    """The items to make.
 
     Args:
         names: the items; none for all.
         scale: `"quick"` or `"paper"`.
+        out: the directory.
+        agree: is asked, with a sentence, about an item that takes more than an hour; one that is
+            not agreed to is left out.
+    """
+    plans = plan(names, scale, out)
+    return [one for one in plans if one.estimate < AN_HOUR or agree(_estimated(one))]
+
+
+def reproduce(
+    plans: Sequence[Plan], scale: str, out: Path, stop: Callable[[], bool]
+) -> Summary | None:
+    """Make the missing cells of items, then the report of all that is there.
+
+    Args:
+        plans: of the items, from `chosen`.
+        scale: `"quick"` or `"paper"`.
         out: the directory; it is made if it does not exist.
-        stop: is asked after each cell.
+        stop: is asked after each cell, and within one that takes long.
 
     Returns:
         The summary; None if it was stopped, and on all processes but the first.
     """
-    plans = plan(names, scale, out)
     out.mkdir(parents=True, exist_ok=True)
     with replacing(out / RECORD) as file:
         file.write(json.dumps({"scale": scale}).encode())
@@ -70,6 +85,13 @@ def reproduce(
         if jax.process_index():
             return None
     return make_report(scale, out)
+
+
+def _estimated(one: Plan) -> str:
+    days = one.estimate / (24 * AN_HOUR)
+    long = f"{days:.0f} days" if days >= 2 else f"{one.estimate / AN_HOUR:.0f} hours"
+    cells = f"{len(one.missing)} of {len(one.cells)} cells are to be made"
+    return f"{one.name} takes about {long} on two cores: {cells}, and it can be stopped at any time"
 
 
 def scale_of(out: Path) -> str:
@@ -126,10 +148,9 @@ def _display(plans: Sequence[Plan]) -> Iterator[Callable[[Progress], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bars
 
-    pace = _Pace()
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield functools.partial(_tell_in_lines, pace, [time.monotonic()])
+        yield functools.partial(_tell_in_lines, [time.monotonic()])
         return
     name, said = TextColumn("{task.description:7s}"), TextColumn("{task.fields[said]}")
     with Bars(name, BarColumn(), MofNCompleteColumn(), said, console=console) as bars:
@@ -142,34 +163,27 @@ def _display(plans: Sequence[Plan]) -> Iterator[Callable[[Progress], None]]:
             )
 
         def tell(progress: Progress) -> None:
-            bars.update(tasks[progress.item], completed=progress.done, said=pace(progress))
+            bars.update(tasks[progress.item], completed=progress.done, said=_pace(progress))
 
         yield tell
 
 
-class _Pace:
+def _pace(progress: Progress) -> str:
     """How fast an item goes, and how long it still takes, in words."""
-
-    def __init__(self) -> None:
-        self.times: dict[str, list[float]] = {}
-
-    def __call__(self, progress: Progress) -> str:
-        times = self.times.setdefault(progress.item, [])
-        times.append(progress.seconds)
-        mean = sum(times) / len(times)
-        if progress.done == progress.total:
-            return f"{1 / mean:.2f} cells/s, {sum(times):.0f} s"
-        left = mean * (progress.total - progress.done)
-        return f"{1 / mean:.2f} cells/s, about {left:.0f} s left"
+    rate = progress.made / progress.seconds
+    if progress.done == progress.total:
+        return f"{rate:.2f} cells/s, {progress.seconds:.0f} s"
+    left = datetime.timedelta(seconds=round((progress.total - progress.done) / rate))
+    return f"{rate:.2g} cells/s, about {left} left"
 
 
-def _tell_in_lines(pace: _Pace, last: list[float], progress: Progress) -> None:
+def _tell_in_lines(last: list[float], progress: Progress) -> None:
     """A line at the end of an item, and every five seconds."""
-    said, now = pace(progress), time.monotonic()
+    now = time.monotonic()
     if progress.done == progress.total or now - last[0] >= 5:
         last[0] = now
-        counted = f"{progress.item}: {progress.done} of {progress.total} cells"
-        print(f"{counted}, {said}", file=sys.stderr, flush=True)
+        counted = f"{progress.item}: {progress.done:.4g} of {progress.total} cells"
+        print(f"{counted}, {_pace(progress)}", file=sys.stderr, flush=True)
 
 
 def described(summary: Summary) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from .. import _npz
 from ..softmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, Softmax
 from .network import HeldTemperature, Network, Policy
 from .reinforce import Reinforce, State
-from .source import WIDTH, Advance
+from .source import WIDTH, Advance, Source
 
 __all__ = ["Saved", "Stand", "described", "load", "load_policy", "path_of", "save"]
 
@@ -65,9 +66,11 @@ def path_of(directory: str | Path, first_lane: int) -> Path:
 
 
 def described(
-    learners: Reinforce, environment: Any, key_data: Any, numbers: Any, sizes: tuple[int, int]
+    learners: Reinforce, environment: Any, key_data: Any, numbers: Any, source: Source
 ) -> dict[str, Any]:
     """All that decides on what the runs of a block learn, as arrays and text.
+
+    Of an optimiser, and of a function that makes an environment, only the kind is known.
 
     Raises:
         ValueError: for a softmax that is not one of the library's.
@@ -77,16 +80,17 @@ def described(
         raise ValueError(f"`softmax` must be one of the library's to be saved, got {softmax!r}")
     text = {
         "softmax": type(softmax).__name__,
-        "environment": environment if isinstance(environment, str) else repr(environment),
-        "observations": sizes[0],
-        "actions": sizes[1],
+        "environment": _name_of(environment),
+        "observations": source.n_observations,
+        "actions": source.n_actions,
+        "max_steps": source.max_steps,
     }
     names = ("batch", "hidden", "depth", "reward_to_go", "baseline", "normalise")
     text |= {name: getattr(learners, name) for name in names}
     parameters = jax.tree.leaves(softmax)
     return {
         "settings": json.dumps(text),
-        "parameters": np.stack(parameters) if parameters else np.zeros(0),
+        "parameters": np.stack(parameters) if parameters else np.zeros((0, len(key_data))),
         "learning_rate": np.asarray(learners.learning_rate),
         "discount": np.asarray(learners.discount),
         "keys": np.asarray(key_data),
@@ -118,7 +122,7 @@ def load(path: Path, description: dict[str, Any], begin: Stand) -> Stand:
         if there is None or not np.array_equal(there, value):
             rule = "`checkpoint` must be of a training with the same settings"
             raise ValueError(f"{rule}, got other {name} in {str(path)!r}: {_told(there, value)}")
-    there = int(np.isfinite(fields["returns"]).sum(1).max())
+    there = int(fields["done"].max()) * json.loads(description["settings"])["batch"]
     wanted = begin.returns.shape[1]
     if there > wanted:
         rule = "`episodes` must be no fewer than the checkpoint has"
@@ -140,7 +144,18 @@ def _told(there: Any, wanted: Any) -> str:
         for name in want:
             if had.get(name) != want[name]:
                 return f"{name} {had.get(name)!r} and not {want[name]!r}"
-    return "they differ"
+    lists = (np.unique(x).tolist() for x in (there, wanted) if x is not None)
+    return " and not ".join(map(str, lists))
+
+
+def _name_of(environment: Any) -> str:
+    if isinstance(environment, str):
+        return environment
+    kind = environment if callable(environment) else type(environment)
+    name = f"{kind.__module__}.{getattr(kind, '__qualname__', '')}"
+    tables = [x for x in jax.tree.leaves(environment) if isinstance(x, np.ndarray | np.generic)]
+    digest = hashlib.sha256(b"".join(np.asarray(x).tobytes() for x in tables))
+    return f"{name} {digest.hexdigest()[:16]}" if tables else name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,32 +169,33 @@ class Saved:
     n_actions: int
 
 
-def load_policy(checkpoint: str | Path, lane: int = 0) -> Saved:
+def load_policy(checkpoint: str | Path, run: int = 0) -> Saved:
     """The policy of a run, from a checkpoint.
 
     Args:
         checkpoint: the directory that was given to `train`.
-        lane: the number of the run among all runs of all settings.
+        run: its number, counted from 0 over all runs of all settings.
 
     Raises:
         ValueError: if there is no such run.
     """
-    first = lane - lane % WIDTH
+    first = run - run % WIDTH
     path = path_of(checkpoint, first)
     if not path.is_file():
-        rule = f"`checkpoint` must be the directory of a training with a run {lane}"
+        rule = f"`checkpoint` must be the directory of a training with a run {run}"
         raise ValueError(f"{rule}, got {str(checkpoint)!r}")
     fields = _npz.read(path, KIND)
     text = json.loads(fields["settings"].item())
-    if lane - first >= len(fields["done"]):
+    lane = run - first
+    if lane >= len(fields["done"]):
         there = first + len(fields["done"])
-        raise ValueError(f"`lane` must be below {there}, the number of runs there, got {lane}")
+        raise ValueError(f"`run` must be below {there}, the number of runs there, got {run}")
     sizes = (text["observations"], *[text["hidden"]] * text["depth"], text["actions"])
     like = jax.eval_shape(lambda: Network.init(jax.random.key(0), sizes))
     leaves, tree = jax.tree.flatten(like)  # the network comes first in a state
     network = jax.tree.unflatten(
-        tree, [jnp.asarray(fields[f"state-{i}"][lane - first]) for i in range(len(leaves))]
+        tree, [jnp.asarray(fields[f"state-{i}"][lane]) for i in range(len(leaves))]
     )
-    softmax = SOFTMAXES[text["softmax"]](*map(float, fields["parameters"][..., lane - first]))
+    softmax = SOFTMAXES[text["softmax"]](*map(float, fields["parameters"][..., lane]))
     policy = Policy(network, softmax)
     return Saved(policy, text["environment"], text["observations"], text["actions"])

@@ -37,7 +37,7 @@ class Episodes:
     def live(self) -> Any:
         """`[T, B]`: is this a step of its episode?"""
         steps = jnp.arange(self.actions.shape[0], dtype=jnp.int32)
-        return steps[:, None] < self.lengths
+        return steps[:, None] < self.lengths[None]
 
     def earned(self, discount: Any) -> Any:
         """What is earned from each step on, discounted, `[T, B]`; 0 behind the end of an episode.

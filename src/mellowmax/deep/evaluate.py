@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,8 +19,15 @@ from .network import Policy
 from .reinforce import State, reinforce
 from .source import WIDTH
 from .train import source_of
+from .vector import Vector
 
 __all__ = ["Evaluation", "check_sizes", "evaluate", "watch"]
+
+
+OF_A_LANE = 8
+"""How many episodes a lane plays at a time."""
+OTHER_THAN_TRAINING = np.uint32(2**32 - 1)
+"""Runs are numbered from 0 on, and so far from here: no episode of a training is played again."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -79,18 +85,27 @@ def evaluate(
         True
     """
     episodes = checks.whole("episodes", episodes, 1)
-    workers = cores() if workers is None else checks.whole("workers", workers, 0)
-    learner = reinforce(policy.softmax, 0.0, batch=episodes)  # a batch to learn nothing from
+    lanes = min(WIDTH, -(-episodes // OF_A_LANE))
+    learner = reinforce(policy.softmax, 0.0, batch=OF_A_LANE)  # batches to learn nothing from
     state = State(policy.network, None, learner.optimiser.init((policy.network, None)))
     learners, states = jax.tree.map(
-        lambda x: jnp.broadcast_to(x, (WIDTH, *np.shape(x))),
-        (learner, state),
+        lambda x: jnp.broadcast_to(x, (WIDTH, *np.shape(x))), (learner, state)
     )
-    keys = fold(np.tile(key_data(seed, ()), (WIDTH, 1)), np.arange(WIDTH, dtype=np.uint32))
+    data = np.tile(key_data(seed, ()), (WIDTH, 1))
+    keys = fold(data, OTHER_THAN_TRAINING - np.arange(WIDTH, dtype=np.uint32))
+    played: list[list[Any]] = [[] for _ in range(lanes)]
+    workers = cores() if workers is None else workers
     with contextlib.closing(source_of(environment, max_steps, workers)) as source:
         check_sizes(policy, source.n_observations, source.n_actions)
-        (played,) = source.advance(learners, states, keys, [0], 1)
-    return Evaluation(played.returns[0], played.lengths[0])
+        rounds = -(-episodes // (lanes * OF_A_LANE))
+        for advance in source.advance(learners, states, keys, [0] * lanes, rounds):
+            for lane, *of_lane in zip(advance.lanes, advance.returns, advance.lengths, strict=True):
+                played[lane].append(of_lane)
+    returns, lengths = (
+        np.concatenate([np.concatenate([x[i] for x in lane]) for lane in played])[:episodes]
+        for i in (0, 1)
+    )
+    return Evaluation(returns, lengths)
 
 
 def check_sizes(policy: Policy, n_observations: int, n_actions: int) -> None:
@@ -104,13 +119,16 @@ def check_sizes(policy: Policy, n_observations: int, n_actions: int) -> None:
         )
 
 
-def watch(policy: Policy, environment: str, *, seed: int = 0) -> Iterator[tuple[Any, float]]:
+def watch(
+    policy: Policy, environment: str, *, seed: int = 0, max_steps: int | None = None
+) -> Generator[tuple[Any, float]]:
     """Play one episode of a Gymnasium environment, picture by picture.
 
     Args:
         policy: as for `evaluate`.
         environment: the id of one that can show itself as an array.
         seed: of the episode and of the actions.
+        max_steps: as for `evaluate`.
 
     Yields:
         A picture, `[height, width, 3]`, and what has been earned up to it.
@@ -118,20 +136,23 @@ def watch(policy: Policy, environment: str, *, seed: int = 0) -> Iterator[tuple[
     Raises:
         ValueError: for an environment that cannot show itself, or that the policy does not fit.
     """
-    try:
-        env = flat(environment, render_mode="rgb_array")
-    except (gymnasium.error.Error, TypeError) as error:
-        rule = "`environment` must have the render mode 'rgb_array'"
-        raise ValueError(f"{rule}, got {environment!r}: {error}") from error
-    with contextlib.closing(env):
-        check_sizes(policy, env.observation_space.shape[0], int(env.action_space.n))
+    with contextlib.closing(Vector(environment, max_steps=max_steps)) as source:
+        check_sizes(policy, source.n_observations, source.n_actions)
+    with contextlib.closing(flat(environment)) as env:
+        modes = env.metadata.get("render_modes", [])
+    if "rgb_array" not in modes:
+        rule = "`environment` must have the render mode 'rgb_array' to be watched"
+        raise ValueError(f"{rule}, got {environment!r} with {modes}")
+    with contextlib.closing(flat(environment, render_mode="rgb_array")) as env:
         act = jax.jit(Policy.act)
         draw = np.random.default_rng([1, seed]).random  # not the numbers that the environment draws
         seen, _ = env.reset(seed=seed)
-        earned, over = 0.0, False
+        earned = 0.0
         yield env.render(), earned
-        while not over:
+        for _ in range(source.max_steps):
             action = act(policy, np.float32(draw()), seen.astype(np.float32))
             seen, reward, terminated, truncated, _ = env.step(int(action) + env.action_space.start)
-            earned, over = earned + float(reward), terminated or truncated
+            earned += float(reward)
             yield env.render(), earned
+            if terminated or truncated:
+                return

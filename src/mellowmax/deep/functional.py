@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..mdp import _checks as checks
 from .episodes import Episodes, padded_length
 from .network import Policy
 from .reinforce import Reinforce, State
@@ -34,7 +35,8 @@ class Functional:
     """
 
     def __init__(self, environment: Any, params: Any, max_steps: int = 1000) -> None:
-        self.environment, self.params, self.max_steps = environment, params, max_steps
+        self.environment, self.params = environment, params
+        self.max_steps = checks.whole("max_steps", max_steps, 1)
         begin = functools.partial(_begin, environment)
         observation = jax.eval_shape(begin, jax.random.key(0), params)[1]
         self.n_observations = int(observation.shape[-1])

@@ -109,7 +109,10 @@ class Reinforce:
         descent = jax.tree.map(jnp.negative, ascent)
         correction = self._baseline_gradient(state.baseline, episodes)
         trained = (state.network, state.baseline)
-        change, optimiser = self.optimiser.update((descent, correction), state.optimiser, trained)
+        with jax.numpy_dtype_promotion("standard"):  # which optax needs
+            change, optimiser = self.optimiser.update(
+                (descent, correction), state.optimiser, trained
+            )
         change = jax.tree.map(lambda x: -self.learning_rate * x, change)
         network, baseline = optax.apply_updates(trained, change)
         return State(network, baseline, optimiser)
@@ -143,7 +146,7 @@ class Reinforce:
             result = result - _in_chunks(jax.vmap(state.baseline), episodes.observations)[..., 0]
         result = jnp.where(live, result, 0)
         if self.normalise:
-            count = jnp.maximum(1, episodes.lengths.sum(dtype=jnp.int32)).astype(result.dtype)
+            count = self._count(episodes)
             centred = jnp.where(live, result - _sum(result) / count, 0)
             deviation = jnp.sqrt(_sum(centred * centred) / count)
             result = jnp.where(deviation > 0, centred / jnp.where(deviation > 0, deviation, 1), 0)
@@ -154,7 +157,7 @@ class Reinforce:
         if baseline is None:
             return None
         live = episodes.live()
-        n_steps = jnp.maximum(1, episodes.lengths.sum(dtype=jnp.int32))
+        n_steps = self._count(episodes)
 
         def error(network: Network, observations: Any, target: Any, live: Any) -> Any:
             missed = jnp.where(live, jax.vmap(network)(observations)[:, 0] - target, 0)
@@ -162,6 +165,10 @@ class Reinforce:
 
         target = self._earned(episodes)
         return _sum_of_gradients(error, baseline, episodes.observations, target, live)
+
+    def _count(self, episodes: Episodes) -> Any:
+        """The steps of all episodes; 1 where a lane has none."""
+        return jnp.maximum(1, episodes.lengths.sum(dtype=jnp.int32)).astype(episodes.rewards.dtype)
 
     def _earned(self, episodes: Episodes) -> Any:
         """What each step is weighed with before the baseline is subtracted."""

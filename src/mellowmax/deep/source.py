@@ -47,6 +47,10 @@ class Source(Protocol):
     def n_actions(self) -> int:
         """How many actions there are."""
 
+    @property
+    def max_steps(self) -> int:
+        """Where an episode is cut off."""
+
     def advance(
         self, learners: Reinforce, states: State, keys: Any, done: list[int], until: int
     ) -> Iterator[Advance]:

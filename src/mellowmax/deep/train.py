@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -45,7 +46,7 @@ def train(
     max_steps: int | None = None,
     workers: int | None = None,
     checkpoint: str | Path | None = None,
-    seconds_between_checkpoints: float = 10.0,
+    seconds_between_checkpoints: float = 2.0,
     callback: Callable[[Progress], bool | None] | None = None,
 ) -> Training:
     """Let runs learn in an environment, for every setting.
@@ -90,10 +91,6 @@ def train(
     if n_episodes % learner.batch:
         rule = f"`episodes` must be a multiple of the batch of {learner.batch}"
         raise ValueError(f"{rule}, got {episodes}")
-    if max_steps is not None:
-        max_steps = checks.whole("max_steps", max_steps, 1)
-    if workers is not None:
-        workers = checks.whole("workers", workers, 0)
     settings, numbers = grid([np.shape(x) for x in jax.tree.leaves(learner)]), run_numbers(runs)
     setting = setting_of_lane(settings, len(numbers))
     lanes = _Lanes(
@@ -106,14 +103,14 @@ def train(
     if workers is None:
         workers = max(1, cores() // at_once)
     open_source = functools.partial(source_of, environment, max_steps, workers)
-    with contextlib.closing(open_source()) as source:  # say what is wrong before any work
-        sizes = (source.n_observations, source.n_actions)
+    source = open_source()  # which says what is wrong before any work
+    source.close()
     keeper = None
     if checkpoint is not None:
         Path(checkpoint).mkdir(parents=True, exist_ok=True)
         keeper = _Keeper(Path(checkpoint), environment, seconds_between_checkpoints)
     blocks = [
-        _Block(lanes.of_block(at), at, min(WIDTH, len(setting) - at), sizes, n_episodes, keeper)
+        _Block(lanes.of_block(at), at, min(WIDTH, len(setting) - at), source, n_episodes, keeper)
         for at in firsts
     ]
     teller = _Teller(callback, [block.stand for block in blocks], learner.batch)
@@ -167,20 +164,21 @@ class _Block:
         lanes: _Lanes,
         first: int,
         runs: int,
-        sizes: tuple[int, int],
+        source: Source,
         episodes: int,
         keeper: _Keeper | None,
     ) -> None:
         self.learners = jax.tree.map(jnp.asarray, lanes.learners)
         self.keys = fold(jnp.asarray(lanes.key_data), jnp.asarray(lanes.numbers))
         self.episodes = episodes
+        sizes = (source.n_observations, source.n_actions)
         states = _init(self.learners, self.keys, *sizes)
         self.stand = Stand.begin(states, runs, episodes)
         self.keeper = keeper
         if keeper is not None:
             self.path = path_of(keeper.directory, first)
             self.description = described(
-                lanes.learners, keeper.environment, lanes.key_data, lanes.numbers, sizes
+                lanes.learners, keeper.environment, lanes.key_data, lanes.numbers, source
             )
             if self.path.exists():
                 self.stand = load(self.path, self.description, self.stand)
@@ -191,7 +189,7 @@ class _Block:
         advances = source.advance(
             self.learners, stand.states, self.keys, list(stand.done), self.episodes // batch
         )
-        saved = time.monotonic()
+        saved = -math.inf  # the first batch is kept at once
         for advance in advances:
             stand.take(advance, batch)
             stopped = teller.tell()

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._worker import NOTHING, flat
 from ..environments.fleet import Fleet
+from ..mdp import _checks as checks
 from .episodes import CHUNK, Episodes, padded_length
 from .network import Policy
 from .reinforce import Reinforce, State
@@ -49,7 +50,7 @@ class Vector:
         workers: int = 0,
         max_steps: int | None = None,
     ) -> None:
-        self.workers = workers
+        self.workers = checks.whole("workers", workers, 0)
         self._make = functools.partial(flat, environment)
         env = self._make()
         actions = env.action_space
@@ -59,7 +60,8 @@ class Vector:
         self.n_observations = int(env.observation_space.shape[0])
         self._first_action = int(actions.start)
         own = None if env.spec is None else env.spec.max_episode_steps
-        self.max_steps = max_steps or own or LONGEST
+        limit = own or LONGEST if max_steps is None else max_steps
+        self.max_steps = checks.whole("max_steps", limit, 1)
         env.close()
         self._fleet: Fleet | None = None
 

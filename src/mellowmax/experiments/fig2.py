@@ -79,6 +79,7 @@ class Config:
 
 
 SCALES = {"quick": Config(runs=200), "paper": Config()}
+SECONDS = {"quick": 4.0, "paper": 10.0}
 POLICIES = {"boltzmann": Boltzmann, "mellowmax": Mellowmax}
 
 

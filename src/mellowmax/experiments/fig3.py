@@ -78,6 +78,7 @@ class Config:
 
 
 SCALES = {"quick": Config(pairs=1000, rounds=30), "paper": Config()}
+SECONDS = {"quick": 5.0, "paper": 5.0}
 _OPERATORS: dict[str, tuple[str, Callable[[Any], Softmax]]] = {
     "max": ("", lambda _: Max()),
     "mean": ("", lambda _: Mean()),

@@ -84,6 +84,7 @@ class Config:
 
 
 SCALES = {"quick": Config(step=0.02), "paper": Config()}
+SECONDS = {"quick": 4.0, "paper": 4.0}
 _LABELS = ("fitted", "printed")
 
 

@@ -70,6 +70,7 @@ class Config:
 
 
 SCALES = {"quick": Config(resolution=41, between=101), "paper": Config()}
+SECONDS = {"quick": 1.0, "paper": 1.0}
 
 
 def cells(config: Config) -> dict[str, Spec]:

@@ -77,6 +77,7 @@ class Config:
 
 
 SCALES = {"quick": Config(resolution=41, omegas=34), "paper": Config()}
+SECONDS = {"quick": 2.0, "paper": 2.0}
 
 
 class _Unproved(Mellowmax):

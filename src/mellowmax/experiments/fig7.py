@@ -102,6 +102,7 @@ SCALES: Mapping[str, Config] = {
     "quick": Config((-1.0, 2.0, 0.2), (-2.0, -6.0, -0.25), limit=4000),
     "paper": Config((-1.0, 2.0, 0.1), (-2.0, -6.0, -0.05)),
 }
+SECONDS = {"quick": 10.0, "paper": 10.0}
 
 
 def cells(config: Config) -> dict[str, Spec]:

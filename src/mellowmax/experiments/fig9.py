@@ -89,6 +89,7 @@ SCALES = {
     "quick": Config(learning_rates=(0.05, 0.1, 0.2, 0.4, 0.8)),
     "paper": Config(),
 }
+SECONDS = {"quick": 45.0, "paper": 80.0}
 POLICIES: dict[str, Any] = {
     "epsilon-greedy": EpsilonGreedy,
     "boltzmann": Boltzmann,

@@ -10,12 +10,23 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 
-__all__ = ["NAMES", "Claim", "Item", "Outcome", "Spec", "Verdict"]
+__all__ = [
+    "NAMES",
+    "Claim",
+    "Item",
+    "LongItem",
+    "Outcome",
+    "Spec",
+    "Stopped",
+    "Verdict",
+    "Work",
+]
 
 Spec = dict[str, Any]
 """What determines a cell's numbers: names to numbers, texts, and lists of them."""
@@ -57,6 +68,20 @@ class Verdict:
         return Outcome.PARTLY if any(held) else Outcome.NOT
 
 
+class Stopped(Exception):  # noqa: N818 - no error
+    """A cell was stopped before it was finished."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What a cell that takes long needs."""
+
+    directory: Path | None = None
+    """Where it keeps what it has done so far; None for nowhere."""
+    tell: Callable[[float], bool] = lambda share: False
+    """Is told how much of the cell is done, and says whether to stop."""
+
+
 class Item(Protocol):
     """The names that a module of an item has."""
 
@@ -74,6 +99,8 @@ class Item(Protocol):
     """What is done otherwise than in the paper, or chosen where it is silent."""
     SCALES: Mapping[str, Any]
     """The `Config` of each scale, `"quick"` and `"paper"`."""
+    SECONDS: Mapping[str, float]
+    """About how long each scale takes on two cores."""
 
     def cells(self, config: Any) -> dict[str, Spec]:
         """The specification of each cell, by a name that is fit for a file."""
@@ -91,11 +118,24 @@ class Item(Protocol):
         """The verdict."""
 
 
+@runtime_checkable
+class LongItem(Item, Protocol):
+    """An item whose cells take long: they can be stopped and gone on with."""
+
+    def resume(self, spec: Spec, work: Work) -> pd.DataFrame:
+        """Make a cell, going on from what is in the directory of its work.
+
+        Raises:
+            Stopped: when it was told to stop; the directory has what was done.
+        """
+
+
 NAMES = (
     "COLUMNS",
     "DEVIATIONS",
     "RULE",
     "SCALES",
+    "SECONDS",
     "SOURCE",
     "TITLE",
     "VERSION",

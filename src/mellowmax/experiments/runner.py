@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import platform
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,16 +21,17 @@ from typing import Any, cast
 
 import jax
 import numpy as np
+import pandas as pd
 
 from .. import __version__
 from .._files import replacing
 from . import style
-from .item import Item, Verdict
+from .item import Item, LongItem, Stopped, Verdict, Work
 from .store import Store, read_table, write_table
 
 __all__ = ["ITEMS", "Finished", "Plan", "Progress", "assemble", "load", "plan", "run"]
 
-ITEMS = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "table1", "fig9")
+ITEMS = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "table1", "fig9", "fig11")
 """In the order of the paper."""
 SCALES = ("quick", "paper")
 
@@ -53,6 +55,11 @@ class Plan:
     """Of each cell, its specification and its file."""
     foreign: int
     """Cells of other versions, configs and scales that lie beside them."""
+
+    @property
+    def estimate(self) -> float:
+        """About how many seconds the missing cells take on two cores."""
+        return self.item.SECONDS[self.scale] * len(self.missing) / len(self.cells)
 
     @property
     def missing(self) -> list[str]:
@@ -94,13 +101,17 @@ def _name_of(path: Path) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """A cell has just been finished."""
+    """A cell has just been finished, or has come further."""
 
     item: str
     cell: str
-    done: int
+    done: float
+    """Cells, with the part of the one that is under way."""
     total: int
     seconds: float
+    """What the cells of this call have taken so far."""
+    made: float
+    """How many cells this call has made, with the part of the one that is under way."""
 
 
 def run(plan: Plan, tell: Callable[[Progress], bool | None]) -> bool:
@@ -114,16 +125,35 @@ def run(plan: Plan, tell: Callable[[Progress], bool | None]) -> bool:
         Whether all cells are there.
     """
     mine = plan.missing[jax.process_index() :: jax.process_count()]
-    for cell in mine:
+    began = time.perf_counter()
+    for made, cell in enumerate(mine):
+
+        def told(share: float, made: int = made, cell: str = cell) -> bool:
+            there = len(plan.cells) - len(plan.missing)
+            seconds = time.perf_counter() - began
+            share = min(share, 0.999)  # it is not done before it is on disk
+            counts = (there + share, len(plan.cells), seconds, made + share)
+            return bool(tell(Progress(plan.name, cell, *counts)))
+
         spec, path = plan.cells[cell]
-        began = time.perf_counter()
-        table = plan.item.run(spec)
-        seconds = time.perf_counter() - began
-        write_table(path, table, _made_by(plan, cell, spec, seconds))
-        done = len(plan.cells) - len(plan.missing)
-        if tell(Progress(plan.name, cell, done, len(plan.cells), seconds)):
+        start = time.perf_counter()
+        try:
+            table = _make(plan.item, spec, path.with_suffix(".part"), told)
+        except Stopped:
+            break
+        write_table(path, table, _made_by(plan, cell, spec, time.perf_counter() - start))
+        shutil.rmtree(path.with_suffix(".part"), ignore_errors=True)
+        if told(0.0, made + 1):
             break
     return not plan.missing
+
+
+def _make(item: Item, spec: Any, directory: Path, tell: Callable[[float], bool]) -> pd.DataFrame:
+    """A cell; one that takes long goes on from what is in the directory."""
+    if not isinstance(item, LongItem):
+        return item.run(spec)
+    directory.mkdir(parents=True, exist_ok=True)
+    return item.resume(spec, Work(directory, tell))
 
 
 def _made_by(plan: Plan, cell: str, spec: Any, seconds: float) -> dict[str, Any]:

@@ -121,6 +121,7 @@ SCALES: Mapping[str, Config] = {
     "quick": Config(grid=SAMPLE, rates=2_000),
     "paper": Config(grid=2_000, rates=100_000),
 }
+SECONDS = {"quick": 60.0, "paper": 430.0}
 _OPERATORS: dict[str, Any] = {"boltz": Boltzmann, "mm": Mellowmax}
 _SWEEPS = ("in place", "synchronous")
 _CELL = {"grid": 600, "rate": 10_000}
