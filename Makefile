@@ -40,6 +40,7 @@ bench: install
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/learning.py
+	$(BIN)/python benchmarks/deep.py
 
 clean:
 	rm -rf .venv build site dist reproduction .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -16,7 +16,7 @@ EXAMPLES = re.findall(
 
 
 def test_the_readme_has_examples():
-    assert len(EXAMPLES) == 5
+    assert len(EXAMPLES) == 6
 
 
 @pytest.mark.parametrize(("code", "printed"), EXAMPLES, ids=range(len(EXAMPLES)))
