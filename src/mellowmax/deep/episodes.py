@@ -70,9 +70,9 @@ def padded_length(steps: int) -> int:
 
     Examples:
         >>> [padded_length(n) for n in (1, 256, 257, 1000)]
-        [256, 256, 512, 1024]
+        [256, 256, 1024, 1024]
     """
     length = 2 * CHUNK
     while length < steps:
-        length *= 2
+        length *= 4
     return length
