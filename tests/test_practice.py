@@ -314,7 +314,10 @@ def test_a_damaged_checkpoint_is_named(tmp_path, command, undisturbed):
         (("training", "CartPole-v1", "--seed", -1), "`seed` must be a whole number in"),
         (("training", "CartPole-v1", "--render", "x.png"), "ending in .gif in a directory that e"),
         (("training", "CartPole-v1", "--render", "no/x.gif"), "directory that exists, got 'no/x"),
-        (("training", "Blind-v0", "--render", "x.gif"), "'rgb_array' for `--render`, got 'Blind-"),
+        (
+            ("training", "Blind-v0", "--render", "x.gif"),
+            "the render mode 'rgb_array' to be watched, got 'Blind-",
+        ),
     ],
 )
 def test_measuring_with_a_wrong_argument_is_one_sentence_before_any_work(
@@ -356,7 +359,9 @@ def test_the_softmax_of_a_checkpoint_comes_back(tmp_path, softmax):
     width = 16
     learners = jax.tree.map(lambda x: np.full(width, x, np.float32), learner)
     keys = np.zeros((width, 2), np.uint32)
-    description = described(learners, "CartPole-v1", keys, np.arange(width), (4, 2))
+    description = described(
+        learners, "CartPole-v1", keys, np.arange(width), deep.Vector("CartPole-v1")
+    )
     state = learner.init(jax.random.key(0), 4, 2)
     states = jax.tree.map(lambda x: np.broadcast_to(x, (width, *x.shape)), state)
     save(path_of(tmp_path, 0), description, Stand.begin(states, 2, 10))

@@ -35,6 +35,8 @@ def run_numbers(runs: int | Sequence[int]) -> npt.NDArray[np.uint32]:
     """The numbers of `runs` runs, or those given."""
     if np.ndim(runs) == 0:
         return np.arange(checks.whole("runs", runs, 1), dtype=np.uint32)
+    if len(runs) == 0:  # type: ignore[arg-type]
+        raise ValueError(f"`runs` must have a number, got {runs}")
     numbers = [checks.whole("runs", run, 0, 2**32 - 1) for run in runs]  # type: ignore[union-attr]
     return np.array(numbers, np.uint32)
 

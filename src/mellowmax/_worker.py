@@ -75,14 +75,17 @@ class Group:
 
 
 def flat(environment: str | Callable[[], Any], **options: Any) -> Any:
-    """An environment whose observations are vectors: a state that is a number becomes one-hot.
+    """An environment whose observations are vectors, and whose actions are counted from 0.
+
+    A state that is a number becomes one-hot.
 
     Args:
         environment: an id, or what makes an environment.
         options: Gymnasium's own, for an id.
 
     Raises:
-        ValueError: for an environment that there is not, or whose observations have no one size.
+        ValueError: for an environment that there is not, whose observations have no one size, or
+            whose actions are not discrete.
     """
     import gymnasium
 
@@ -95,13 +98,19 @@ def flat(environment: str | Callable[[], Any], **options: Any) -> Any:
             "`environment` must be the id of a Gymnasium environment or a function that makes one"
         )
         raise ValueError(f"{rule}, got {environment!r}")
-    space = env.observation_space
-    if isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1:
-        return env
-    if not space.is_np_flattenable:
-        env.close()
-        raise ValueError(f"`environment` must have observations of one size, got {space}")
-    return gymnasium.wrappers.FlattenObservation(env)
+    if not isinstance(env, gymnasium.Env):
+        rule = "`environment` must make a Gymnasium environment"
+        raise ValueError(f"{rule}, got one that makes {env!r}")
+    seen, actions = env.observation_space, env.action_space
+    if not isinstance(actions, gymnasium.spaces.Discrete):
+        raise ValueError(f"`environment` must have discrete actions, got {actions}")
+    if not seen.is_np_flattenable:
+        raise ValueError(f"`environment` must have observations of one size, got {seen}")
+    if actions.start != 0:
+        counted = gymnasium.spaces.Discrete(actions.n)
+        env = gymnasium.wrappers.TransformAction(env, lambda i: i + actions.start, counted)
+    is_vector = isinstance(seen, gymnasium.spaces.Box) and len(seen.shape) == 1
+    return env if is_vector else gymnasium.wrappers.FlattenObservation(env)
 
 
 def record_of(space: Any) -> np.dtype[Any]:

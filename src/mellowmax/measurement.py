@@ -82,6 +82,7 @@ def measure(
         RuntimeError: when an environment fails in its process.
     """
     checks.whole("episodes", episodes, 1)
+    checks.whole("seed", seed, 0, 2**32 - 1)
     directory, lane = _found(checkpoint, checks.whole("run", run, 0))
     saved = deep.load_policy(directory, lane)
     source = deep.Vector(environment, max_steps=max_steps)

@@ -108,8 +108,15 @@ def scale_of(out: Path) -> str:
 
 
 def make_report(scale: str, out: Path) -> Summary:
-    """The tables, figures and report of every item whose cells are all there."""
-    plans = plan((), scale, out)
+    """The tables, figures and report of every item whose cells are all there.
+
+    An item that is whole at the quick scale alone is shown at that, whatever the scale.
+    """
+    quick = {one.name: one for one in plan((), "quick", out)}
+    plans = [
+        quick[one.name] if one.missing and not quick[one.name].missing else one
+        for one in plan((), scale, out)
+    ]
     finished = [assemble(one, out) for one in plans if not one.missing]
     missing = [one.name for one in plans if one.missing]
     page = out / "report.html"

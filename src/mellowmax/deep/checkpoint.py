@@ -21,6 +21,7 @@ from .source import WIDTH, Advance, Source
 __all__ = ["Saved", "Stand", "described", "load", "load_policy", "path_of", "save"]
 
 KIND = "training"
+RULE = "`checkpoint` must be of a training with the same settings"
 SOFTMAXES: dict[str, type[Softmax]] = {
     kind.__name__: kind
     for kind in (Max, Mean, EpsilonGreedy, Boltzmann, Mellowmax, HeldTemperature)
@@ -120,14 +121,16 @@ def load(path: Path, description: dict[str, Any], begin: Stand) -> Stand:
     for name, value in description.items():
         there = fields.get(name)
         if there is None or not np.array_equal(there, value):
-            rule = "`checkpoint` must be of a training with the same settings"
-            raise ValueError(f"{rule}, got other {name} in {str(path)!r}: {_told(there, value)}")
+            raise ValueError(f"{RULE}, got other {name} in {str(path)!r}: {_told(there, value)}")
     there = int(fields["done"].max()) * json.loads(description["settings"])["batch"]
     wanted = begin.returns.shape[1]
     if there > wanted:
         rule = "`episodes` must be no fewer than the checkpoint has"
         raise ValueError(f"{rule}, got {wanted} where {str(path)!r} has {there}")
     leaves, tree = jax.tree.flatten(begin.states)
+    had = [fields[name].shape for name in fields if name.startswith("state-")]
+    if had != [np.shape(leaf) for leaf in leaves]:
+        raise ValueError(f"{RULE}, got another optimiser in {str(path)!r}")
     states = jax.tree.unflatten(
         tree, [jnp.asarray(fields[f"state-{i}"]) for i in range(len(leaves))]
     )

@@ -84,7 +84,12 @@ def evaluate(
         >>> 15 < result.mean < 30  # a random policy
         True
     """
+    if not isinstance(policy, Policy):
+        raise ValueError(f"`policy` must be a Policy, got {policy!r}")
     episodes = checks.whole("episodes", episodes, 1)
+    workers = cores() if workers is None else workers
+    source = source_of(environment, max_steps, workers)
+    check_sizes(policy, source.n_observations, source.n_actions)
     lanes = min(WIDTH, -(-episodes // OF_A_LANE))
     learner = reinforce(policy.softmax, 0.0, batch=OF_A_LANE)  # batches to learn nothing from
     state = State(policy.network, None, learner.optimiser.init((policy.network, None)))
@@ -94,9 +99,7 @@ def evaluate(
     data = np.tile(key_data(seed, ()), (WIDTH, 1))
     keys = fold(data, OTHER_THAN_TRAINING - np.arange(WIDTH, dtype=np.uint32))
     played: list[list[Any]] = [[] for _ in range(lanes)]
-    workers = cores() if workers is None else workers
-    with contextlib.closing(source_of(environment, max_steps, workers)) as source:
-        check_sizes(policy, source.n_observations, source.n_actions)
+    with contextlib.closing(source):
         rounds = -(-episodes // (lanes * OF_A_LANE))
         for advance in source.advance(learners, states, keys, [0] * lanes, rounds):
             for lane, *of_lane in zip(advance.lanes, advance.returns, advance.lengths, strict=True):
@@ -111,6 +114,8 @@ def evaluate(
 def check_sizes(policy: Policy, n_observations: int, n_actions: int) -> None:
     """Raise unless a policy fits an environment."""
     layers = policy.network.layers
+    if axes := layers[0].weight.shape[:-2]:
+        raise ValueError(f"`policy` must be one policy, got many with the axes {axes}")
     fits = (layers[0].weight.shape[-1], layers[-1].weight.shape[-2])
     if fits != (n_observations, n_actions):
         raise ValueError(
@@ -151,7 +156,7 @@ def watch(
         yield env.render(), earned
         for _ in range(source.max_steps):
             action = act(policy, np.float32(draw()), seen.astype(np.float32))
-            seen, reward, terminated, truncated, _ = env.step(int(action) + env.action_space.start)
+            seen, reward, terminated, truncated, _ = env.step(int(action))
             earned += float(reward)
             yield env.render(), earned
             if terminated or truncated:

@@ -264,6 +264,8 @@ def reinforce(
         softmax = HeldTemperature(softmax.omega)
     if baseline not in BASELINES:
         raise ValueError(f"`baseline` must be one of {', '.join(BASELINES)}, got {baseline!r}")
+    if not isinstance(optimiser, optax.GradientTransformation):
+        raise ValueError(f"`optimiser` must be an optax transformation, got {optimiser!r}")
     check_parameter("learning_rate", learning_rate, 0.0)
     check_parameter("discount", discount, 0.0, 1.0)
     least = 2 if baseline == "others" else 1

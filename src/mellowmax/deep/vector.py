@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -53,12 +52,8 @@ class Vector:
         self.workers = checks.whole("workers", workers, 0)
         self._make = functools.partial(flat, environment)
         env = self._make()
-        actions = env.action_space
-        if not isinstance(actions, gymnasium.spaces.Discrete):
-            raise ValueError(f"`environment` must have discrete actions, got {actions}")
-        self.n_actions = int(actions.n)
+        self.n_actions = int(env.action_space.n)
         self.n_observations = int(env.observation_space.shape[0])
-        self._first_action = int(actions.start)
         own = None if env.spec is None else env.spec.max_episode_steps
         limit = own or LONGEST if max_steps is None else max_steps
         self.max_steps = checks.whole("max_steps", limit, 1)
@@ -71,7 +66,7 @@ class Vector:
         """As `Source` has it: a run learns as soon as its batch is whole."""
         runs, batch = len(done), learners.batch
         sizes = (runs, batch, self.n_observations)
-        games = _Games(self._fleet_of(runs * batch), sizes, self._first_action)
+        games = _Games(self._fleet_of(runs * batch), sizes)
         numbers = np.array([*done, *[until] * (WIDTH - runs)], np.uint32)
         beginning = np.flatnonzero(numbers < until).tolist()
         while True:
@@ -107,8 +102,8 @@ class Vector:
 class _Games:
     """The episodes that are under way: `B` of each lane that has a run, each at its own step."""
 
-    def __init__(self, fleet: Fleet, sizes: tuple[int, int, int], first_action: int) -> None:
-        self.fleet, self.first_action = fleet, first_action
+    def __init__(self, fleet: Fleet, sizes: tuple[int, int, int]) -> None:
+        self.fleet = fleet
         self.runs, batch, size = sizes
         self.seen = np.zeros((WIDTH, batch, size), np.float32)
         self.live = np.zeros((WIDTH, batch), np.bool_)
@@ -145,7 +140,7 @@ class _Games:
                 setattr(self, name, np.concatenate([had, np.zeros_like(had)], 1))
         self.observations[EVERY, self.at] = self.seen
         self.actions[EVERY, self.at] = actions
-        chosen = np.where(self.live, actions + self.first_action, NOTHING)[: self.runs].reshape(-1)
+        chosen = np.where(self.live, actions, NOTHING)[: self.runs].reshape(-1)
         observations, rewards, terminated, truncated, _ = self.fleet.step(chosen)
         self._see(observations)
         self.rewards[EVERY[: self.runs], self.at[: self.runs]] = rewards.reshape(self.runs, -1)

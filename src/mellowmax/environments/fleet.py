@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import secrets
@@ -88,11 +89,12 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             The observations, and `{}`.
         """
         if seed is None:
-            seed = secrets.randbelow(2**31)
+            seed = [None] * self.num_envs
         if isinstance(seed, int):
             seed = range(seed, seed + self.num_envs)
         mask = np.ones(self.num_envs, np.bool_) if options is None else options["reset_mask"]
-        seeds = np.where(mask, np.asarray(seed, np.int64), NOTHING)
+        drawn = [secrets.randbelow(2**31) if one is None else one for one in seed]
+        seeds = np.where(mask, np.asarray(drawn, np.int64), NOTHING)
         self._command(RESET, seeds)
         return self._records["observation"].copy(), {}
 
@@ -161,6 +163,7 @@ class _Worker:
         return self._records
 
     def close(self) -> None:
-        self._commands.close()
+        with contextlib.suppress(BrokenPipeError):  # it has ended already
+            self._commands.close()
         self._answers.close()
         self._process.wait()

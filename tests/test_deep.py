@@ -1,0 +1,486 @@
+"""REINFORCE's learner: its gradient against finite differences and every episode there can be."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from scipy.optimize import brentq
+
+from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
+from mellowmax.deep import Episodes, HeldTemperature, Network, Policy, Reinforce, State, reinforce
+
+gradient = jax.jit(Reinforce.gradient)
+advantages = jax.jit(Reinforce.advantages)
+update = jax.jit(Reinforce.update)
+
+
+def network(seed, *sizes, dtype=np.float64):
+    """One with random weights and biases."""
+    rng = np.random.default_rng(seed)
+    shapes = jax.eval_shape(lambda: Network.init(jax.random.key(0), sizes))
+    return jax.tree.map(lambda x: rng.normal(size=x.shape, scale=0.6).astype(dtype), shapes)
+
+
+def state_of(learner, network, baseline=None):
+    """What a run has learned that has these networks, and has not learned before."""
+    return State(network, baseline, learner.optimiser.init((network, baseline)))
+
+
+def outputs(network, observations):
+    """Those of a network, in NumPy."""
+    w, b, v, c = (np.asarray(x) for x in jax.tree.leaves(network))
+    return np.maximum(observations @ w.T + b, 0) @ v.T + c
+
+
+def temperature(q, omega):
+    """The one at which a Boltzmann policy is worth what mellowmax says, found by bisection."""
+    gaps = q - np.log(np.mean(np.exp(omega * q))) / omega
+    return brentq(lambda beta: (np.exp(beta * gaps) * gaps).sum(), -60, 60, xtol=1e-13)
+
+
+def temperatures(softmax, q):
+    if isinstance(softmax, Mean):
+        return np.zeros(len(q))
+    if isinstance(softmax, Boltzmann):
+        return np.full(len(q), softmax.beta)
+    return np.array([temperature(row, softmax.omega) for row in q])
+
+
+def log_policy(softmax, q, betas=None):
+    """Logarithms of the probabilities for rows of action values, in NumPy."""
+    betas = temperatures(softmax, q) if betas is None else betas
+    weights = np.exp(betas[:, None] * q)
+    return np.log(weights / weights.sum(1, keepdims=True))
+
+
+def slopes(function, network, step=1e-5):
+    """The gradient of a function of a network by central differences."""
+    leaves, tree = jax.tree.flatten(network)
+    leaves = [np.array(leaf) for leaf in leaves]
+    result = [np.zeros_like(leaf) for leaf in leaves]
+    for leaf, slope in zip(leaves, result, strict=True):
+        for at in np.ndindex(leaf.shape):
+            middle, values = leaf[at], []
+            for leaf[at] in (middle - step, middle + step):
+                values.append(function(jax.tree.unflatten(tree, leaves)))
+            leaf[at], slope[at] = middle, (values[1] - values[0]) / (2 * step)
+    return jax.tree.unflatten(tree, result)
+
+
+def assert_close(got, expected, **tolerances):
+    for one, other in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, **tolerances)
+
+
+LENGTHS = np.array([3, 1, 5], np.int32)
+
+
+def some_episodes(length=128, seed=0, n_actions=3, lengths=LENGTHS):
+    """A few random episodes in float64, with whatever behind their ends."""
+    rng = np.random.default_rng(seed)
+    shape = (length, len(lengths))
+    return Episodes(
+        rng.normal(size=(*shape, 3)),
+        rng.integers(n_actions, size=shape, dtype=np.int32),
+        rng.normal(size=shape),
+        lengths,
+    )
+
+
+def steps_of(episodes):
+    """Every step of every episode that counts, as the places in the arrays."""
+    return [(t, i) for i, length in enumerate(episodes.lengths) for t in range(length)]
+
+
+def weighed_by_hand(softmax, episodes, weights, betas=None):
+    """The objective whose gradient REINFORCE estimates, as a function of a network."""
+    places = tuple(np.transpose(steps_of(episodes)))
+
+    def objective(network):
+        q = outputs(network, episodes.observations[places])
+        rows = log_policy(softmax, q, betas)
+        taken = rows[np.arange(len(rows)), episodes.actions[places]]
+        return (taken * weights[places]).sum() / len(episodes.lengths)
+
+    return objective
+
+
+def behind_the_end_is_zero(episodes, seed=1):
+    rng = np.random.default_rng(seed)
+    return np.where(episodes.live(), rng.normal(size=episodes.actions.shape), 0.0)
+
+
+@pytest.mark.parametrize(
+    "softmax",
+    [Boltzmann(2.0), Boltzmann(-1.5), Mellowmax(5.0), Mellowmax(-3.0), Mean()],
+    ids=repr,
+)
+def test_the_gradient_is_that_of_the_log_probabilities(softmax):
+    net, episodes = network(0, 3, 4, 3), some_episodes()
+    weights = behind_the_end_is_zero(episodes)
+    got = gradient(reinforce(softmax), Policy(net, softmax), episodes, weights)
+    assert_close(
+        got, slopes(weighed_by_hand(softmax, episodes, weights), net), rtol=1e-6, atol=1e-9
+    )
+    largest = max(abs(x).max() for x in jax.tree.leaves(got))
+    assert largest == 0 if isinstance(softmax, Mean) else largest > 0.1
+
+
+def test_a_held_temperature_has_the_gradient_of_boltzmann_s_policy_at_it():
+    net, episodes = network(0, 3, 4, 3), some_episodes()
+    weights = behind_the_end_is_zero(episodes)
+    whole, held = Mellowmax(5.0), reinforce(Mellowmax(5.0), through_temperature=False)
+    assert held.softmax == HeldTemperature(5.0)
+    q = outputs(net, episodes.observations[tuple(np.transpose(steps_of(episodes)))])
+    betas = temperatures(whole, q)
+    got = gradient(held, Policy(net, held.softmax), episodes, weights)
+    expected = slopes(weighed_by_hand(whole, episodes, weights, betas), net)
+    assert_close(got, expected, rtol=1e-6, atol=1e-9)
+    other = gradient(reinforce(whole), Policy(net, whole), episodes, weights)
+    differences = jax.tree.map(lambda x, y: abs(x - y).max(), got, other)
+    assert max(jax.tree.leaves(differences)) > 0.1
+    for row in q:
+        for name in ("policy", "log_policy", "value"):
+            one, two = (getattr(softmax, name)(row) for softmax in (whole, held.softmax))
+            np.testing.assert_allclose(one, two, rtol=1e-14)
+
+
+@pytest.mark.parametrize("softmax", [Max(), EpsilonGreedy(0.2), EpsilonGreedy(0.0)], ids=repr)
+def test_a_policy_with_steps_has_the_gradient_zero(softmax):
+    """Also where an action has the probability 0, which can only be behind the end."""
+    net, episodes = network(0, 3, 4, 3), some_episodes()
+    greedy = outputs(net, episodes.observations).argmax(-1).astype(np.int32)
+    episodes = Episodes(
+        episodes.observations,
+        np.where(episodes.live(), greedy, episodes.actions),
+        episodes.rewards,
+        episodes.lengths,
+    )
+    weights = behind_the_end_is_zero(episodes)
+    got = gradient(reinforce(softmax), Policy(net, softmax), episodes, weights)
+    assert_close(got, jax.tree.map(jnp.zeros_like, net), atol=0)
+
+
+def test_an_update_ascends_by_the_learning_rate_times_the_gradient():
+    learner = reinforce(Boltzmann(2.0), 0.25, optimiser=optax.identity())
+    net, episodes = network(0, 3, 4, 3), some_episodes()
+    state = state_of(learner, net)
+    weights = advantages(learner, state, episodes)
+    expected = slopes(weighed_by_hand(learner.softmax, episodes, np.asarray(weights)), net)
+    new = update(learner, state, episodes)
+    change = jax.tree.map(lambda x, y: (x - y) / 0.25, new.network, net)
+    assert_close(change, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_the_first_step_of_adam_ascends_by_the_learning_rate():
+    learner = reinforce(Boltzmann(2.0), 0.25)
+    net, episodes = network(0, 3, 4, 3), some_episodes()
+    state = state_of(learner, net)
+    weights = np.asarray(advantages(learner, state, episodes))
+    expected = slopes(weighed_by_hand(learner.softmax, episodes, weights), net)
+    change = jax.tree.map(jnp.subtract, update(learner, state, episodes).network, net)
+    for one, slope in zip(jax.tree.leaves(change), jax.tree.leaves(expected), strict=True):
+        steep = abs(slope) > 1e-3
+        assert steep.any()
+        np.testing.assert_allclose(one[steep], 0.25 * np.sign(slope[steep]), rtol=1e-4)
+
+
+# A small MDP that surely ends: from a state on to a later one, of which number 3 is the end.
+
+N_STATES, N_ACTIONS = 3, 3
+LATER = np.arange(4) > np.arange(3)[:, None]
+CHANCES = np.random.default_rng(5).random((3, 3, 4)) * LATER[:, None]
+CHANCES /= CHANCES.sum(-1, keepdims=True)
+REWARDS = np.random.default_rng(6).normal(size=(3, 3, 4))
+
+
+def ways(state=0):
+    """Every way from a state to the end: steps of (state, action, reward), and its probability
+
+    with the policy's part left out.
+    """
+    if state == 3:
+        yield (), 1.0
+        return
+    for action in range(N_ACTIONS):
+        for after in range(state + 1, 4):
+            for rest, p in ways(after):
+                step = (state, action, REWARDS[state, action, after])
+                yield (step, *rest), CHANCES[state, action, after] * p
+
+
+WAYS = list(ways())
+
+
+def policy_table(softmax, network):
+    return np.exp(log_policy(softmax, outputs(network, np.eye(N_STATES))))
+
+
+def probabilities_of_ways(table):
+    return np.array([p * np.prod([table[s, a] for s, a, _ in way]) for way, p in WAYS])
+
+
+def action_values(table, discount):
+    """Of every state and action, backwards from the end."""
+    values, q = np.zeros(4), np.zeros((3, 3))
+    for s in (2, 1, 0):
+        q[s] = (CHANCES[s] * (REWARDS[s] + discount * values)).sum(-1)
+        values[s] = table[s] @ q[s]
+    return q
+
+
+def visits(table):
+    """How often a state is visited on average."""
+    result = np.array([1.0, 0, 0, 0])
+    for s in range(3):
+        result += result[s] * (table[s] @ CHANCES[s])
+    return result[:3]
+
+
+def expected_return(softmax, discount, network):
+    table = policy_table(softmax, network)
+    return table[0] @ action_values(table, discount)[0]
+
+
+def surrogate(softmax, discount, network):
+    """A function whose gradient at `network` is `sum E[grad log policy * Q]` over the steps."""
+    table = policy_table(softmax, network)
+    weights = visits(table)[:, None] * action_values(table, discount)
+    return lambda other: (policy_table(softmax, other) * weights).sum()
+
+
+def groups_of_ways(size):
+    """Every batch of `size` episodes as `Episodes` with an axis of batches first."""
+    chosen = np.stack(np.meshgrid(*[range(len(WAYS))] * size, indexing="ij"), -1).reshape(-1, size)
+    shape = (len(WAYS), 128)
+    states, actions, rewards = np.zeros(shape, int), np.zeros(shape, np.int32), np.zeros(shape)
+    for i, (way, _) in enumerate(WAYS):
+        for t, step in enumerate(way):
+            states[i, t], actions[i, t], rewards[i, t] = step
+    lengths = np.array([len(way) for way, _ in WAYS], np.int32)
+    arrays = [x[chosen].swapaxes(1, 2) for x in (np.eye(N_STATES)[states], actions, rewards)]
+    return chosen, Episodes(*arrays, lengths[chosen])
+
+
+@jax.jit
+def all_advantages(learner, state, episodes):
+    return jax.vmap(lambda one: learner.advantages(state, one))(episodes)
+
+
+@jax.jit
+def all_gradients(softmax, network, episodes, weights):
+    learner, policy = reinforce(Mean()), Policy(network, softmax)
+    return jax.lax.map(lambda one: learner.gradient(policy, *one), (episodes, weights))
+
+
+def expectation(learner, state, size=1):
+    """Of the estimate from a batch of `size` episodes, over all batches there can be."""
+    chosen, episodes = groups_of_ways(size)
+    table = policy_table(learner.softmax, state.network)
+    p = probabilities_of_ways(table)
+    np.testing.assert_allclose(p.sum(), 1, rtol=1e-12)
+    weights = all_advantages(learner, state, episodes)
+    each = all_gradients(learner.softmax, state.network, episodes, weights)
+    return jax.tree.map(lambda x: np.tensordot(p[chosen].prod(1), x, 1), each)
+
+
+SOFTMAXES = [Boltzmann(2.0), Mellowmax(5.0)]
+STATE = State(network(2, 3, 4, 3), None, None)
+
+
+@pytest.mark.parametrize("softmax", SOFTMAXES, ids=repr)
+@pytest.mark.parametrize(("reward_to_go", "discount"), [(False, 0.9), (False, 1.0), (True, 1.0)])
+def test_the_estimate_s_expectation_is_the_gradient_of_the_return(softmax, reward_to_go, discount):
+    learner = reinforce(softmax, discount=discount, reward_to_go=reward_to_go)
+    exact = slopes(functools.partial(expected_return, softmax, discount), STATE.network)
+    assert max(abs(x).max() for x in jax.tree.leaves(exact)) > 0.05
+    assert_close(expectation(learner, STATE), exact, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("softmax", SOFTMAXES, ids=repr)
+def test_the_expectation_of_a_discounted_reward_to_go(softmax):
+    learner = reinforce(softmax, discount=0.9)
+    expected = slopes(surrogate(softmax, 0.9, STATE.network), STATE.network)
+    got = expectation(learner, STATE)
+    assert_close(got, expected, rtol=1e-6, atol=1e-9)
+    exact = slopes(functools.partial(expected_return, softmax, 0.9), STATE.network)
+    differences = jax.tree.map(lambda x, y: abs(x - y).max(), got, exact)
+    assert max(jax.tree.leaves(differences)) > 1e-3  # as the module says: not quite
+
+
+@pytest.mark.parametrize("softmax", SOFTMAXES, ids=repr)
+@pytest.mark.parametrize("reward_to_go", [False, True])
+def test_a_baseline_network_does_not_change_the_expectation(softmax, reward_to_go):
+    settings = {"discount": 0.9, "reward_to_go": reward_to_go}
+    without = expectation(reinforce(softmax, **settings), STATE)
+    state = State(STATE.network, network(3, 3, 4, 1), None)
+    assert_close(
+        expectation(reinforce(softmax, baseline="network", **settings), state),
+        without,
+        rtol=1e-9,
+        atol=1e-11,
+    )
+
+
+@pytest.mark.parametrize("reward_to_go", [False, True])
+def test_the_other_episodes_as_a_baseline_do_not_change_the_expectation(reward_to_go):
+    settings = {"discount": 0.9, "reward_to_go": reward_to_go, "batch": 2}
+    without = expectation(reinforce(Boltzmann(2.0), **settings), STATE)
+    others = reinforce(Boltzmann(2.0), baseline="others", **settings)
+    assert_close(expectation(others, STATE, size=2), without, rtol=1e-9, atol=1e-11)
+
+
+def earned_by_hand(episodes, discount):
+    result = np.zeros(episodes.rewards.shape)
+    for t, i in steps_of(episodes):
+        for later in range(t, episodes.lengths[i]):
+            result[t, i] += discount ** (later - t) * episodes.rewards[later, i]
+    return result
+
+
+@pytest.mark.parametrize("discount", [0.0, 0.7, 1.0])
+def test_what_is_earned_from_a_step_on(discount):
+    episodes = some_episodes()
+    got = episodes.earned(discount)
+    np.testing.assert_allclose(got, earned_by_hand(episodes, discount), rtol=1e-12, atol=1e-13)
+    assert (np.asarray(got)[~np.asarray(episodes.live())] == 0).all()
+
+
+def test_the_return_is_the_sum_of_the_rewards():
+    episodes = some_episodes()
+    expected = [episodes.rewards[:n, i].sum() for i, n in enumerate(episodes.lengths)]
+    np.testing.assert_allclose(episodes.returns(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("reward_to_go", [False, True])
+@pytest.mark.parametrize("baseline", ["none", "others", "network"])
+def test_the_advantage_is_what_is_earned_less_the_baseline(baseline, reward_to_go):
+    episodes = some_episodes()
+    learner = reinforce(Mean(), discount=0.8, reward_to_go=reward_to_go, baseline=baseline, batch=3)
+    of_baseline = network(3, 3, 4, 1) if baseline == "network" else None
+    got = advantages(learner, State(STATE.network, of_baseline, None), episodes)
+    earned = earned_by_hand(episodes, 0.8)
+    if not reward_to_go:
+        earned[:] = earned[0]
+    expected = np.zeros_like(earned)
+    for t, i in steps_of(episodes):
+        others = [j for j in range(3) if j != i]
+        subtracted = {
+            "none": lambda t, i: 0.0,
+            "others": lambda t, i, others=others: earned[t, others].mean(),
+            "network": lambda t, i: outputs(of_baseline, episodes.observations[t, i])[0],
+        }[baseline]
+        expected[t, i] = earned[t, i] - subtracted(t, i)
+    np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_normalised_advantages_have_mean_0_and_deviation_1():
+    episodes = some_episodes(length=256, lengths=np.array([130, 1, 7], np.int32))
+    learner = reinforce(Mean(), discount=0.8, baseline="others", normalise=True, batch=3)
+    got = np.asarray(advantages(learner, STATE, episodes))
+    live = np.asarray(episodes.live())
+    assert abs(got[live].mean()) < 1e-13
+    assert got[live].std() == pytest.approx(1, abs=1e-13)
+    assert (got[~live] == 0).all()
+
+
+def test_normalising_equal_advantages_gives_0():
+    episodes = some_episodes(lengths=np.array([1, 1, 1], np.int32))
+    same = Episodes(episodes.observations, episodes.actions, np.ones((128, 3)), episodes.lengths)
+    got = advantages(reinforce(Mean(), normalise=True, batch=3), STATE, same)
+    np.testing.assert_array_equal(got, 0.0)
+
+
+def padded(episodes, length, seed):
+    """The same episodes in float32 and in longer arrays, with large numbers behind their ends."""
+    rng = np.random.default_rng(seed)
+    live = np.asarray(episodes.live())
+
+    def pad(array, behind):
+        result = np.full((length, *array.shape[1:]), behind).astype(array.dtype)
+        result[: len(array)][live] = array[live]
+        return result if array.dtype == np.int32 else result.astype(np.float32)
+
+    return Episodes(
+        pad(episodes.observations, 1e3 * rng.normal()),
+        pad(episodes.actions, rng.integers(3)),
+        pad(episodes.rewards, 1e6 * rng.normal()),
+        episodes.lengths,
+    )
+
+
+def test_padding_does_not_change_a_bit():
+    learner = reinforce(Mellowmax(5.0), batch=3, baseline="network", normalise=True)
+    networks = (network(seed, 3, 4, n, dtype=np.float32) for seed, n in ((2, 3), (3, 1)))
+    state = state_of(learner, *networks)
+    episodes = some_episodes(256, lengths=np.array([250, 40, 129], np.int32))
+    one, other = (
+        update(learner, state, padded(episodes, length, seed))
+        for length, seed in ((256, 7), (1024, 8))
+    )
+    for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        assert np.isfinite(x).all()
+        np.testing.assert_array_equal(x, y)
+    assert (one.network.layers[0].weight != state.network.layers[0].weight).any()
+
+
+def test_the_baseline_network_learns_what_will_be_earned():
+    """Of the variance of what is earned it explains nothing at first, and then nearly all."""
+    lengths = np.array([100, 60, 80], np.int32)
+    steps = np.arange(128)[:, None]
+    left = np.maximum(lengths - steps, 0)
+    observations = np.stack([left / 100, np.ones((128, 3)), np.zeros((128, 3))], -1)
+    episodes = Episodes(
+        observations.astype(np.float32),
+        np.zeros((128, 3), np.int32),
+        np.full((128, 3), 0.1, np.float32),
+        lengths,
+    )
+    learner = reinforce(Mean(), 0.02, discount=1.0, baseline="network", batch=3)
+    networks = (network(seed, 3, 4, n, dtype=np.float32) for seed, n in ((0, 2), (1, 1)))
+    state = state_of(learner, *networks)
+    live = np.asarray(episodes.live())
+    earned = 0.1 * left[live]
+
+    def unexplained(state):
+        missed = earned - outputs(state.baseline, observations)[live][:, 0]
+        return (missed**2).mean() / earned.var()
+
+    before = unexplained(state)
+    for _ in range(400):
+        state = update(learner, state, episodes)
+    print(f"unexplained {before:.3f}, then {unexplained(state):.4f}")
+    assert before > 1
+    assert unexplained(state) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"softmax": 3}, "`softmax` must be a Softmax, such as `Mellowmax(8.0)`, got 3"),
+        ({"softmax": Mellowmax}, "`softmax` must be a Softmax, such as `Mellowmax(8.0)`, got "
+         "<class 'mellowmax.softmax.Mellowmax'>"),
+        ({"learning_rate": -0.5}, "`learning_rate` must be in [0, inf], got -0.5"),
+        ({"learning_rate": np.nan}, "`learning_rate` must be in [0, inf], got nan"),
+        ({"discount": 1.1}, "`discount` must be in [0, 1], got 1.1"),
+        ({"discount": np.array([0.5, -1.0])}, "`discount` must be in [0, 1], got [ 0.5 -1. ]"),
+        ({"batch": 0}, "`batch` must be a whole number of at least 1, got 0"),
+        ({"batch": 2.5}, "`batch` must be a whole number of at least 1, got 2.5"),
+        ({"batch": 1, "baseline": "others"}, "`batch` must be a whole number of at least 2, got 1"),
+        ({"hidden": 0}, "`hidden` must be a whole number of at least 1, got 0"),
+        ({"depth": -1}, "`depth` must be a whole number of at least 0, got -1"),
+        ({"optimiser": "adam"}, "`optimiser` must be an optax transformation, got 'adam'"),
+        ({"baseline": "mean"}, "`baseline` must be one of none, others, network, got 'mean'"),
+        ({"through_temperature": False}, "`through_temperature` must be True for a softmax other "
+         "than Mellowmax, got False for Boltzmann(beta=1.0)"),
+    ],
+)  # fmt: skip
+def test_a_bad_argument_is_one_sentence(arguments, message):
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        reinforce(**{"softmax": Boltzmann(1.0), **arguments})
+    assert str(error.value) == message
