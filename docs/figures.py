@@ -1,7 +1,8 @@
 """The figures of the README and the docs: `make figures` draws them into docs/images.
 
 Where there is a reproduction, its verdicts and two of its figures go into the docs as well; those
-in the repository are from `mellowmax reproduce --scale paper`.
+in the repository are from `mellowmax reproduce --scale paper`, with `fig11 --scale quick` in the
+same directory.
 """
 
 from __future__ import annotations

@@ -429,6 +429,22 @@ def test_padding_does_not_change_a_bit():
     assert (one.network.layers[0].weight != state.network.layers[0].weight).any()
 
 
+def test_numbers_do_not_depend_on_the_flag_for_64_bits():
+    learner = reinforce(Boltzmann(2.0), batch=3)
+    first = state_of(learner, network(2, 3, 4, 3, dtype=np.float32))
+    episodes = padded(some_episodes(), 128, 0)
+    learned = []
+    for flag in (False, True):
+        with jax.enable_x64(flag):
+            state = first
+            for _ in range(3):
+                state = update(learner, state, episodes)
+        learned.append(jax.tree.leaves(state))
+    for x, y in zip(*learned, strict=True):
+        assert x.dtype == y.dtype
+        np.testing.assert_array_equal(x, y)
+
+
 def test_the_baseline_network_learns_what_will_be_earned():
     """Of the variance of what is earned it explains nothing at first, and then nearly all."""
     lengths = np.array([100, 60, 80], np.int32)

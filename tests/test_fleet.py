@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -211,6 +212,8 @@ def test_an_environment_that_cannot_be_made_in_its_process_says_why():
     with pytest.raises(RuntimeError) as error:
         Fleet(odd_one(fails_elsewhere_than=os.getpid()), 2, workers=2)
     assert str(error.value) == "a process of environments failed: in this process"
+    del error  # and with it what was made
+    gc.collect()
 
 
 def test_a_process_that_is_killed_is_an_error_and_the_others_are_closed():

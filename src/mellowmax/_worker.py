@@ -103,8 +103,10 @@ def flat(environment: str | Callable[[], Any], **options: Any) -> Any:
         raise ValueError(f"{rule}, got one that makes {env!r}")
     seen, actions = env.observation_space, env.action_space
     if not isinstance(actions, gymnasium.spaces.Discrete):
+        env.close()
         raise ValueError(f"`environment` must have discrete actions, got {actions}")
     if not seen.is_np_flattenable:
+        env.close()
         raise ValueError(f"`environment` must have observations of one size, got {seen}")
     if actions.start != 0:
         counted = gymnasium.spaces.Discrete(actions.n)

@@ -21,6 +21,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import lax
 
@@ -33,7 +34,7 @@ from .network import HeldTemperature, Network, Policy
 __all__ = ["BASELINES", "Reinforce", "State", "reinforce"]
 
 BASELINES = ("none", "others", "network")
-ADAM = optax.scale_by_adam()
+ADAM = optax.scale_by_adam(np.float32(0.9), np.float32(0.999))  # or JAX's 64 bits would show
 
 
 class State(eqx.Module):
@@ -271,8 +272,8 @@ def reinforce(
     least = 2 if baseline == "others" else 1
     return Reinforce(
         softmax,
-        learning_rate,
-        discount,
+        np.asarray(learning_rate) if isinstance(learning_rate, list | tuple) else learning_rate,
+        np.asarray(discount) if isinstance(discount, list | tuple) else discount,
         batch=checks.whole("batch", batch, least),
         hidden=checks.whole("hidden", hidden, 1),
         depth=checks.whole("depth", depth, 0),

@@ -135,9 +135,11 @@ class _Games:
     def step(self, actions: Any) -> None:
         """Take an action in every episode that is under way."""
         if self.at.max() == self.actions.shape[1]:
+            more = padded_length(self.actions.shape[1] + 1) - self.actions.shape[1]
             for name in ("observations", "actions", "rewards"):
                 had = getattr(self, name)
-                setattr(self, name, np.concatenate([had, np.zeros_like(had)], 1))
+                room = np.zeros((WIDTH, more, *had.shape[2:]), had.dtype)
+                setattr(self, name, np.concatenate([had, room], 1))
         self.observations[EVERY, self.at] = self.seen
         self.actions[EVERY, self.at] = actions
         chosen = np.where(self.live, actions, NOTHING)[: self.runs].reshape(-1)

@@ -67,11 +67,16 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         # Neighbours are alike, as the episodes of a run are: deal them out one by one.
         shares = [np.arange(k, num_envs, workers) for k in range(workers)]
         record = record_of(self.single_observation_space)
-        self._workers = [_Worker(one, share, record) for share in shares]
         self._group = None if workers else Group(one, num_envs)
         self._records = np.zeros(num_envs, record) if self._group is None else self._group.records
-        for worker in self._workers:
-            worker.wait()
+        self._workers: list[_Worker] = []
+        try:
+            self._workers += (_Worker(one, share, record) for share in shares)
+            for worker in self._workers:
+                worker.wait()
+        except BaseException:
+            self.close()
+            raise
 
     def reset(
         self,

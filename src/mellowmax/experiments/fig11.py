@@ -31,10 +31,9 @@ NEAR = 25.0
 RULE = (
     "The curves of a policy are reproduced if for every parameter the mean distance between our "
     f"curve and the paper's, over the episodes that were run, is at most {NEAR:g}. Mellowmax "
-    "outperforms Boltzmann at its peak if, of the parameters that were run, its largest mean "
-    "return is above Boltzmann's by more than two standard errors of the difference; where not all "
-    "40,000 episodes were run, the difference must instead be within two standard errors of what "
-    "the paper's curves have for these parameters and episodes."
+    "outperforms Boltzmann at its peak if its largest mean return over all 40,000 episodes is "
+    "above Boltzmann's by more than two standard errors of the difference; that is judged where "
+    "all settings were run for as many episodes."
 )
 DEVIATIONS = (
     "The paper states neither the discount, nor how an action is weighed, nor a baseline. Readings "
@@ -340,8 +339,16 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
                 bool((distance <= NEAR).all()),
             )
         )
-    claims.append(_peaks(means))
+    if _whole(means):
+        claims.append(_peaks(means))
     return Verdict(tuple(claims), _rests_on(means))
+
+
+def _whole(means: pd.DataFrame) -> bool:
+    """Have all settings been run for all episodes?"""
+    full = Config()
+    n_settings = len(full.betas) + len(full.omegas)
+    return len(means) == n_settings and int(means["episodes"].min()) == full.episodes
 
 
 def _peaks(means: pd.DataFrame) -> Claim:
@@ -353,16 +360,12 @@ def _peaks(means: pd.DataFrame) -> Claim:
     ours = mellowmax["mean_return"] - boltzmann["mean_return"]
     theirs = mellowmax["paper"] - boltzmann["paper"]
     error = 2 * np.hypot(mellowmax["standard_error"], boltzmann["standard_error"])
-    whole = means["episodes"].max() == Config().episodes
-    episodes = f"{means['episodes'].max():g} episodes"
     at = f"omega {mellowmax['parameter']:g} less beta {boltzmann['parameter']:g}"
     return Claim(
-        "Mellowmax outperforms Boltzmann at its peak"
-        if whole
-        else f"Mellowmax against Boltzmann in the first {episodes}",
+        "Mellowmax outperforms Boltzmann at its peak",
         f"{at}: {theirs:.1f}",
         f"{at}: {ours:.1f} (+- {error:.1f})",
-        bool(ours > error if whole else abs(ours - theirs) <= error),
+        bool(ours > error),
     )
 
 
@@ -379,7 +382,10 @@ def _rests_on(means: pd.DataFrame) -> str:
         for policy in POLICIES
     )
     of_scale = "all of the paper's scale" if share >= 1 else f"{share:.2g} of the paper's episodes"
-    return (
+    said = (
         f"This rests on {of_scale}: {settings} of 10 settings, {runs} of {full.runs} runs, "
         f"{episodes} of {full.episodes} episodes. Best mean return: {best}."
     )
+    if not _whole(means):
+        said += " Which policy is better in the end is not tested by this."
+    return said
