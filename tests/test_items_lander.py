@@ -98,9 +98,10 @@ def test_the_verdict_can_be_either(tables):
         name: table.assign(mean_return=table["paper"], standard_error=1.0)
         for name, table in tables.items()
         if name != "readings"
-    }
+    } | {"readings": tables["readings"]}
     assert fig11.judge(same).outcome is Outcome.REPRODUCED
-    off = {name: table.assign(mean_return=table["paper"] + 26) for name, table in same.items()}
+    curves = same["curves"]
+    off = {**same, "curves": curves.assign(mean_return=curves["paper"] + 26)}
     assert fig11.judge(off).outcome is Outcome.NOT
 
 
