@@ -24,6 +24,11 @@ def _digits(q, parameter):
     return DIGITS + 4 * abs(int(mpmath.log10(width))) + abs(int(mpmath.log10(offset / spread)))
 
 
+def _weight(exponent):
+    """exp, or 0 where it is so small that no sum at these digits shows it: mpmath takes long."""
+    return mpmath.exp(exponent) if exponent > -100_000 else mpmath.mpf(0)
+
+
 def mellowmax(q, omega):
     q, omega = exact(q), mpmath.mpf(float(omega))
     if mpmath.isinf(omega):
@@ -32,7 +37,7 @@ def mellowmax(q, omega):
         if omega == 0:
             return mpmath.fsum(q) / len(q)
         top = max(q) if omega > 0 else min(q)
-        total = mpmath.fsum(mpmath.exp(omega * (v - top)) for v in q)
+        total = mpmath.fsum(_weight(omega * (v - top)) for v in q)
         return top + mpmath.log(total / len(q)) / omega
 
 
@@ -59,7 +64,7 @@ def excess(q, omega, b):
     with mpmath.workdps(_digits(values, mpmath.mpf(float(omega)))):
         mm = mellowmax(q, omega)
         top = max(values) if b >= 0 else min(values)
-        weights = [mpmath.exp(b * (v - top)) for v in values]
+        weights = [_weight(b * (v - top)) for v in values]
         total = mpmath.fsum(w * (v - mm) for w, v in zip(weights, values, strict=True))
         return total / mpmath.fsum(weights)
 

@@ -105,6 +105,7 @@ def test_the_planned_reward_is_what_its_policy_earns():
     exact, converged = fig9.planned_reward(Mean(), 0.1)
     run = train(sarsa(Mean(), 0.0), taxi.params(), steps=20_000, runs=500, bins=10, tables=False)
     means = run.rewards[:, 1:].mean(1, dtype=np.float64)
+    assert run.q is None
     assert converged
     assert abs(means.mean() - exact) < 4 * means.std() / np.sqrt(500)
     assert exact == pytest.approx(

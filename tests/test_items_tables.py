@@ -22,6 +22,7 @@ from mellowmax.mdp import random_mdp, two_state
 from mellowmax.planning import fixed_points, solve
 
 DELTAS = [1e-2, 1e-4, 1e-6]
+OF_ONE_SIZE = [14, 34, 36]  # MDPs of `batch` for which `solve` is compiled once
 SMALL = {
     "fig7": dataclasses.replace(
         fig7.SCALES["quick"], initial=(-1.0, 2.0, 1.0), deltas=(-3.0, -5.0, -0.5), limit=2000
@@ -56,10 +57,8 @@ def batch(n=40):
 @pytest.mark.parametrize(
     ("softmax", "numbers"),
     [
-        (Max(), [0]),
-        (EpsilonGreedy(0.1), [1]),
         (Boltzmann(3.0), [0, 1, 2]),
-        (Mellowmax(5.0), [0, 1, 2]),
+        *((softmax, OF_ONE_SIZE) for softmax in (Max(), EpsilonGreedy(0.1), Mellowmax(5.0))),
     ],
     ids=str,
 )
@@ -79,7 +78,7 @@ def test_sweeps_are_those_of_solve(softmax, numbers):
 
 def test_synchronous_sweeps_are_those_of_solve():
     run = iterate(batch(), Boltzmann(3.0), discount=0.98, deltas=DELTAS, synchronous=True)
-    for i in (0, 1):
+    for i in OF_ONE_SIZE:
         mdp = random_mdp([0, i])
         solution = solve(mdp, Boltzmann(3.0), method="synchronous", tolerance=DELTAS[-1])
         assert run.iterations[-1, i] == solution.iterations
@@ -95,8 +94,8 @@ def test_initial_values_and_terminal_states():
     pair = Batch.of([two_state(), two_state(printed=True)])
     initial = np.broadcast_to(np.array([[0.3, -0.7]] + [[9.0, 9.0]] * 9), (2, 10, 2))
     initial = np.pad(initial, [(0, 0), (0, 0), (0, 3)], constant_values=9.0)
-    run = iterate(pair, Boltzmann(10.0), discount=0.98, deltas=[1e-6], initial=initial)
-    for printed, count, q in zip((False, True), run.iterations[0], run.q, strict=True):
+    run = iterate(pair, Boltzmann(10.0), discount=0.98, deltas=DELTAS, initial=initial)
+    for printed, count, q in zip((False, True), run.iterations[-1], run.q, strict=True):
         solution = solve(
             two_state(printed=printed),
             Boltzmann(10.0),
@@ -112,7 +111,7 @@ def test_initial_values_and_terminal_states():
 def test_a_lane_depends_on_nothing_beside_it():
     """Whatever the padding, the batch, the parameters of others and the order, bit for bit."""
     whole = iterate(batch(), Boltzmann(3.0), discount=0.98, deltas=DELTAS)
-    for i in (0, 7, 39):
+    for i in (7, 39):
         mdp = random_mdp([0, i])
         alone = iterate(
             Batch.of([mdp], mdp.n_states, mdp.n_actions),
@@ -134,9 +133,9 @@ def test_a_lane_depends_on_nothing_beside_it():
 
 def test_the_limit_and_the_flag():
     before = jax.config.jax_enable_x64
-    run = iterate(batch(), Mellowmax(3.0), discount=0.98, deltas=[1e-2, 1e-9], limit=100)
+    run = iterate(batch(), Mellowmax(3.0), discount=0.98, deltas=[1e-2, 1e-4, 1e-9], limit=100)
     assert (run.iterations[0] > 0).any()
-    assert (run.iterations[1] == 0).all()
+    assert (run.iterations[-1] == 0).all()
     assert run.iterations.max() <= 100
     assert run.q.dtype == np.float64
     assert jax.config.jax_enable_x64 == before
@@ -188,7 +187,7 @@ def test_mellowmax_has_one_fixed_point():
     roots = search(batch(), Mellowmax(7.0), discount=0.98)
     assert (roots.counts() == 1).all()
     assert (roots.radius < 1).all()
-    run = iterate(batch(), Mellowmax(7.0), discount=0.98, deltas=[1e-8], limit=3000)
+    run = iterate(batch(), Mellowmax(7.0), discount=0.98, deltas=[1e-2, 1e-4, 1e-8], limit=3000)
     values = Mellowmax(7.0).value(run.q[0, : batch().sizes[0, 0], : batch().sizes[0, 1]])
     assert abs(values - roots.value[0, : len(values)]).max() < 1e-6
 

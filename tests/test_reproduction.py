@@ -29,7 +29,7 @@ import os, resource, sys
 if "LARGEST_FILE" in os.environ:  # a disk that is full, as far as this process can tell
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(os.environ["LARGEST_FILE"]),) * 2)
 from mellowmax.experiments import fig9
-small = fig9.Config((0.1, 0.2), (1.0, 2.0, 3.0), (0.1, 0.4), int(os.environ["STEPS"]), 3)
+small = fig9.Config((0.1, 0.2), (1.0, 2.0, 3.0), (0.1, 0.4), 1280, int(os.environ["RUNS"]))
 fig9.SCALES = {"quick": small, "paper": small}
 fig9.VERSION += int(os.environ["VERSION"])
 from mellowmax.cli import main
@@ -49,9 +49,9 @@ def start(cache):
     """Start the command line in a process of its own."""
     processes = []
 
-    def starter(out, *arguments, steps=1280, version=0, environment=None):
+    def starter(out, *arguments, runs=3, version=0, environment=None):
         code = [sys.executable, "-c", SMALL, "fig9", "--out", str(out), *arguments]
-        own = {"STEPS": str(steps), "VERSION": str(version), "XDG_CACHE_HOME": str(cache)}
+        own = {"RUNS": str(runs), "VERSION": str(version), "XDG_CACHE_HOME": str(cache)}
         process = subprocess.Popen(
             code,
             stdout=subprocess.PIPE,
@@ -87,7 +87,7 @@ def bytes_of(out):
 def undisturbed(tmp_path_factory, cache):
     """The tables of a run that nothing happened to."""
     out = tmp_path_factory.mktemp("undisturbed")
-    environment = os.environ | {"STEPS": "1280", "VERSION": "0", "XDG_CACHE_HOME": str(cache)}
+    environment = os.environ | {"RUNS": "3", "VERSION": "0", "XDG_CACHE_HOME": str(cache)}
     command = [sys.executable, "-c", SMALL, "fig9", "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
@@ -103,15 +103,24 @@ def wait_for_cells(out, process, count):
         time.sleep(0.01)
 
 
-def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_tables(
-    tmp_path, start, undisturbed
-):
+def test_stopped_in_any_way_it_goes_on_and_ends_with_the_same_tables(tmp_path, start, undisturbed):
+    """By a full disk, by being killed at some moment, by ctrl-C, and killed again."""
+    _, stderr = finish(start(tmp_path, environment={"LARGEST_FILE": "2000"}), code=2)
+    assert "mellowmax: " in stderr
+    assert "File too large" in stderr
+    assert not list(tmp_path.rglob("*.tmp"))  # nothing is half written
+    assert not cells_of(tmp_path)
+
     known: dict[Path, int] = {}
-    for count in (1, 3, 6):
+    for count, stop in ((1, signal.SIGKILL), (3, signal.SIGINT), (6, signal.SIGKILL)):
         process = start(tmp_path)
         wait_for_cells(tmp_path, process, count)
         time.sleep(0.05 * count)  # somewhere within the next cell
-        process.send_signal(signal.SIGKILL)
+        process.send_signal(stop)
+        if stop == signal.SIGINT:
+            _, stderr = finish(process, code=130)
+            assert "the same command goes on from there" in stderr
+            assert count <= len(cells_of(tmp_path)) < N_CELLS
         process.wait()
         for path in cells_of(tmp_path):
             read_table(path)  # whole
@@ -131,25 +140,6 @@ def test_two_at_once_end_with_the_same_tables(tmp_path, start, undisturbed):
     assert bytes_of(tmp_path) == bytes_of(undisturbed)
 
 
-def test_a_full_disk_is_one_sentence_and_nothing_is_half_written(tmp_path, start, undisturbed):
-    _, stderr = finish(start(tmp_path, environment={"LARGEST_FILE": "2000"}), code=2)
-    assert "mellowmax: " in stderr
-    assert "File too large" in stderr
-    assert not list(tmp_path.rglob("*.tmp"))
-    assert not cells_of(tmp_path)
-    finish(start(tmp_path))
-    assert bytes_of(tmp_path) == bytes_of(undisturbed)
-
-
-def test_ctrl_c_ends_cleanly_and_says_how_to_go_on(tmp_path, start):
-    process = start(tmp_path)
-    wait_for_cells(tmp_path, process, 2)
-    process.send_signal(signal.SIGINT)
-    _, stderr = finish(process, code=130)
-    assert "the same command goes on from there" in stderr
-    assert 2 <= len(cells_of(tmp_path)) < N_CELLS
-
-
 def test_cells_of_another_version_or_config_are_not_mixed_in(tmp_path, start, undisturbed):
     out = tmp_path / "out"
     shutil.copytree(undisturbed, out)
@@ -159,26 +149,26 @@ def test_cells_of_another_version_or_config_are_not_mixed_in(tmp_path, start, un
     assert "made by another version or config" in stderr
     assert len(cells_of(out)) == 2 * N_CELLS
     assert bytes_of(out) == bytes_of(undisturbed)  # the same code, after all
-    _, stderr = finish(start(out, steps=640))
+    _, stderr = finish(start(out, runs=2))
     assert "16 cells in" in stderr
     assert bytes_of(out) != bytes_of(undisturbed)
     assert {path: path.read_bytes() for path in first} == first
 
 
-def test_eight_devices_and_two_processes_give_the_tables_of_one(tmp_path, start, undisturbed):
-    finish(start(tmp_path / "devices", "--devices", "8"))
-    assert bytes_of(tmp_path / "devices") == bytes_of(undisturbed)
+def test_two_processes_with_two_devices_each_give_the_tables_of_one(tmp_path, start, undisturbed):
     with socket.socket() as free:
         free.bind(("localhost", 0))
         address = f"localhost:{free.getsockname()[1]}"
     shared = {"JAX_COORDINATOR_ADDRESS": address, "JAX_NUM_PROCESSES": "2"}
     both = [
-        start(tmp_path / "processes", environment=shared | {"JAX_PROCESS_ID": str(i)})
+        start(tmp_path, "--devices", "2", environment=shared | {"JAX_PROCESS_ID": str(i)})
         for i in range(2)
     ]
     for process in both:
         finish(process)
-    assert bytes_of(tmp_path / "processes") == bytes_of(undisturbed)
+    made = [read_table(path)[1]["device"] for path in cells_of(tmp_path)]
+    assert {device.split(" x ")[0] for device in made} == {"2"}
+    assert bytes_of(tmp_path) == bytes_of(undisturbed)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +193,7 @@ def test_report_makes_the_report_again(undisturbed):
     page.unlink()
 
     command = [sys.executable, "-c", SMALL.replace('"reproduce"', '"report"'), str(undisturbed)]
-    environment = os.environ | {"STEPS": "1280", "VERSION": "0"}
+    environment = os.environ | {"RUNS": "3", "VERSION": "0"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     assert page.read_text() == before

@@ -37,7 +37,7 @@ RULE = (
 )
 DEVIATIONS = (
     "The paper states neither the discount, nor how an action is weighed, nor a baseline. Readings "
-    "were compared with the first 3000 episodes of its curves (the table of readings), and the nearest "
+    "were compared with the first 3000 episodes of its curves (the table of readings); the nearest "
     "of those with the paper's learning rate is what is run here. None is near: with the stated "
     "learning rate all of them learn faster than the paper's curves, and with a tenth of it they "
     "are no nearer.",
