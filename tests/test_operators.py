@@ -241,7 +241,8 @@ def test_half_precision_does_not_overflow(name, dtype):
         function, _ = ALL[name]
         for parameter in (1e-3, 1.0) if "epsilon" in name else (1e-3, 100.0, 1e4):
             parameters = ALL[name][1] and (parameter,)
-            q = library.array(np.broadcast_to([[6e4, -6e4, 1.0, 1.0], [6e4] * 4], Q.shape), dtype)
+            two_rows = np.array([[[6e4, -6e4, 1.0, 1.0]], [[6e4] * 4]])
+            q = library.array(np.broadcast_to(two_rows, Q.shape), dtype)
             result = np.asarray(library.to_numpy(function(q, *parameters)), dtype=np.float64)
             assert not np.any(np.isnan(result))
             if name not in ("greedy_log_policy", "boltzmann_parameter_gradient"):

@@ -36,7 +36,7 @@ class Episodes:
 
     def live(self) -> Any:
         """`[T, B]`: is this a step of its episode?"""
-        steps = jnp.arange(self.actions.shape[0], dtype=jnp.int32)
+        steps = jnp.arange(self.actions.shape[0], dtype=self.lengths.dtype)
         return steps[:, None] < self.lengths[None]
 
     def earned(self, discount: Any) -> Any:
