@@ -157,10 +157,11 @@ def test_the_actions_may_be_along_any_axis(name, axis, library):
 def test_keepdims(name, library):
     function, parameters = ALL[name]
     q = library.array(Q)
-    kept = library.to_numpy(function(q, *parameters, axis=2, keepdims=True))
-    assert kept.shape == (4, 2, 1, 4)
-    plain = library.to_numpy(function(q, *parameters, axis=2))
-    np.testing.assert_array_equal(kept[:, :, 0], plain)
+    for axis, shape in ((0, (1, 2, 4, 4)), (2, (4, 2, 1, 4))):
+        kept = library.to_numpy(function(q, *parameters, axis=axis, keepdims=True))
+        assert kept.shape == shape
+        plain = library.to_numpy(function(q, *parameters, axis=axis))
+        np.testing.assert_array_equal(np.squeeze(kept, axis), plain)
 
 
 PARAMETERS = np.random.default_rng(2).random(size=Q.shape[:-1])
