@@ -21,7 +21,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from jax.sharding import Mesh
 
-from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
+from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, Softmax
 from mellowmax.mdp import MDP, chain, garnet, grid_world, two_state
 from mellowmax.planning import NotConvergedError, Progress, evaluate, solve
 
@@ -363,6 +363,44 @@ def test_a_solve_can_start_anywhere(method, rng):
     assert np.abs(few.q).max() > 1e4  # a start is not ignored
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Damped(Softmax):
+    """A pair of a user's own, which promises nothing: a shift of all actions moves it by half."""
+
+    def value(self, q, *, axis=-1, where=None):
+        return Max().value(q, axis=axis, where=where) / 2
+
+    def policy(self, q, *, axis=-1, where=None):
+        return Max().policy(q, axis=axis, where=where)
+
+    def log_policy(self, q, *, axis=-1, where=None):
+        return Max().log_policy(q, axis=axis, where=where)
+
+    def gradient(self, q, *, axis=-1, where=None):
+        return Max().gradient(q, axis=axis, where=where) / 2
+
+
+@pytest.mark.parametrize("method", ["shifted", "newton"])
+@pytest.mark.parametrize("softmax", [Max(), Boltzmann(2.0), Damped()], ids=str)
+def test_the_residual_is_that_of_a_sweep_wherever_a_solve_stops(method, softmax, rng):
+    for mdp in (model("garnet"), model("masked")):
+        for limit in (1, 2, 4):
+            start = 10 * rng.normal(size=mdp.rewards.shape[:2])
+            for initial in (0.0, 5.0, start):
+                solution = solve(
+                    mdp,
+                    softmax,
+                    method=method,
+                    initial=initial,
+                    max_iterations=limit,
+                    tolerance=1e-3,
+                    throw=False,
+                )
+                residual = np.abs(sweep(mdp, softmax, solution.q) - solution.q).max()
+                assert residual <= solution.residual * (1 + 1e-12) + 1e-12
+
+
 @methods
 def test_the_tolerance_is_kept_and_costs_iterations(method):
     taken = []
@@ -421,7 +459,9 @@ def test_iterations_are_limited(method, limit):
 
 def test_the_trial_of_auto_counts():
     for limit in (12, 13, 16):
-        solution = solve(chain(20), Max(), tolerance=1e-30, max_iterations=limit, throw=False)
+        solution = solve(
+            chain(20), Mellowmax(3.0), tolerance=1e-30, max_iterations=limit, throw=False
+        )
         assert solution.iterations == limit
         assert solution.status == "out of iterations"
 
@@ -558,7 +598,7 @@ def test_a_callback_hears_and_stops(method):
 
 
 def test_auto_does_not_call_a_stopped_trial_enough():
-    solution = solve(chain(20), Max(), callback=lambda _: True, throw=False)
+    solution = solve(chain(20), Mellowmax(3.0), callback=lambda _: True, throw=False)
     assert (solution.method, solution.status) == ("shifted", "stopped")
     assert "enough" not in solution.reason
 
@@ -580,9 +620,13 @@ def test_auto_says_what_it_chose_and_why():
     assert method == "newton"
     assert reason.startswith("a shifted sweep leaves ")
     assert reason.endswith("over 40 more would be needed")
-    method, reason = chosen(mixing, Max(), tolerance=0.1)
+    method, reason = chosen(mixing, Mellowmax(3.0), tolerance=0.1)
     assert method == "shifted"
     assert re.fullmatch(r"the first \d+ sweeps were enough", reason)
+    assert chosen(mixing, Max()) == (
+        "newton",
+        "one action a state makes up the derivative of a maximum, so its steps are cheap",
+    )
     for ending in (model("grid"), ladder()):  # by a terminal state, and by branches that end
         assert chosen(ending, Max()) == (
             "newton",

@@ -32,13 +32,19 @@ def residual(successors, probabilities, rewards, discount, v):
     return float(abs(q.max(1) - v).max())
 
 
-def timed(call, seconds=20.0, most=8):
+def again(times):
+    """Is one more run worth it? Two are made, eight if quick, and many if very quick."""
+    spent = sum(times)
+    return len(times) < 2 or (len(times) < 8 and spent < 20) or (len(times) < 200 and spent < 1)
+
+
+def timed(call):
     """`(first, best of the rest, result)`."""
     times = []
-    while len(times) < 2 or (len(times) < most and sum(times) < seconds):
+    while again(times):
         began = time.perf_counter()
         result = call()
         times.append(time.perf_counter() - began)
-        if times[0] > seconds and len(times) == 1:
-            return times[0], times[0], result
-    return times[0], min(times[1:]), result
+        if times[0] > 20:
+            break
+    return times[0], min(times[1:] or times), result

@@ -107,24 +107,27 @@ def values(model: Model, softmax: Softmax, q: jax.Array) -> jax.Array:
 
 def everywhere(v: jax.Array) -> jax.Array:
     """The values of all states, from those of each device."""
-    if jax.lax.axis_size(STATES) == 1:
-        return v
-    return jax.lax.all_gather(v, STATES, tiled=True)
+    return v if _alone() else jax.lax.all_gather(v, STATES, tiled=True)
+
+
+def _alone() -> bool:
+    """Is there one device only? To ask the others would take time then too."""
+    return bool(jax.lax.axis_size(STATES) == 1)
 
 
 def largest(x: jax.Array) -> jax.Array:
     """The maximum over all devices."""
-    return jax.lax.pmax(jnp.max(x), STATES)
+    return jnp.max(x) if _alone() else jax.lax.pmax(jnp.max(x), STATES)
 
 
 def smallest(x: jax.Array) -> jax.Array:
     """The minimum over all devices."""
-    return jax.lax.pmin(jnp.min(x), STATES)
+    return jnp.min(x) if _alone() else jax.lax.pmin(jnp.min(x), STATES)
 
 
 def mean(x: jax.Array) -> jax.Array:
     """The mean over all devices, which hold equally many."""
-    return jax.lax.pmean(jnp.mean(x), STATES)
+    return jnp.mean(x) if _alone() else jax.lax.pmean(jnp.mean(x), STATES)
 
 
 def on_every_device(
@@ -210,7 +213,9 @@ def _place(mdp: MDP, mesh: Mesh) -> Model:
         by_pair(mdp.expected_rewards),
         by_pair(mdp.allowed),
         _spread(mdp.terminal, 0, Spec(STATES), mesh),
-        np.float64(mdp.discount),
+        jax.make_array_from_callback(
+            (), _sharding(mesh, Spec()), lambda _: np.float64(mdp.discount)
+        ),
         axis=0 if flip else 1,
         ends=ends,
         endless=not ends and not mdp.terminal.any(),

@@ -41,7 +41,7 @@ __all__ = [
     "largest_continuation",
     "loss_bound",
     "of_action_values",
-    "of_state_values",
+    "of_sweep",
     "suboptimality",
 ]
 
@@ -78,28 +78,34 @@ class Evidence(NamedTuple):
     low: float  # at most min(T q - q), and not above 0
     high: float  # at least max(T q - q), and not below 0
     gap: float  # the largest max(q) - f(q)
-    size: float  # the largest number in sight
+    size: float  # at least that of any number that took part
 
 
 def of_action_values(model: Model, softmax: Softmax, q: jax.Array) -> Any:
     """By a sweep from `q`: `q`, `value`, and the other fields of `Evidence` in one array."""
     v = values(model, softmax, q)
     change = action_values(model, v) - q
-    return _evidence(model, q, v, smallest(change), largest(change))
+    low, high = smallest(change), largest(change)
+    size = 2 * largest(jnp.abs(q)) + jnp.maximum(high, -low)
+    return _evidence(model, q, v, low, high, size)
 
 
-def of_state_values(model: Model, softmax: Softmax, v: jax.Array) -> Any:
-    """The same for `q = r + discount P v`, whose sweep moves it by `discount P (f(q) - v)`."""
-    q = action_values(model, v)
-    new = values(model, softmax, q)
-    low, high = smallest(new - v), largest(new - v)
-    return _evidence(model, q, new, model.discount * low, model.discount * high)
+def of_sweep(model: Model, softmax: Softmax, x: jax.Array, q: jax.Array, by: Any) -> Any:
+    """The same by the sweep from `x` to `q`, for `q` shifted `by` a number.
+
+    A further sweep would move it by `discount P (f(q + by) - x) - by`.
+    """
+    shifted = q + by
+    v = values(model, softmax, shifted)
+    change = v - x
+    low, high = (model.discount * edge(change) - by for edge in (smallest, largest))
+    size = largest(jnp.abs(shifted)) + largest(jnp.abs(x)) + jnp.abs(by)
+    return _evidence(model, shifted, v, low, high, size)
 
 
-def _evidence(model: Model, q: jax.Array, v: jax.Array, low: jax.Array, high: jax.Array) -> Any:
+def _evidence(model: Model, q: Any, v: Any, low: Any, high: Any, size: Any) -> Any:
     best = q if model.allowed is None else jnp.where(model.allowed, q, -jnp.inf)
     gap = largest(jnp.max(best, axis=model.axis) - v)
-    size = jnp.maximum(largest(jnp.abs(q)), largest(jnp.abs(model.rewards)))
     return q, v, jnp.stack([jnp.minimum(low, 0.0), jnp.maximum(high, 0.0), gap, size])
 
 

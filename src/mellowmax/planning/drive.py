@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 from jax.sharding import Mesh
@@ -16,7 +15,7 @@ from jax.sharding import PartitionSpec as Spec
 
 from ..mdp import MDP
 from ..softmax import Softmax
-from . import bounds, sweeps
+from . import bounds, corrected, sweeps
 from .backup import (
     STATES,
     on_every_device,
@@ -25,8 +24,7 @@ from .backup import (
     place_states,
     specifications,
 )
-from .iteration import HISTORY, ROUNDING, Iteration, begin
-from .newton import first, newton
+from .iteration import HISTORY, ROUNDING, Iteration, Record, begin
 from .solution import Progress
 
 __all__ = ["Callback", "Drive"]
@@ -37,6 +35,14 @@ WORK_OF_A_CALL, WORK_OF_A_CALL_ON_AN_ACCELERATOR = 100_000_000, 5_000_000_000
 It is not measured by the clock: processes that share a model must agree."""
 WORK_OF_A_STEP = {"in-place": 200, "synchronous": 1, "shifted": 1, "newton": 1}
 """What a step costs, in sweeps: in place, an entry waits for the one before it."""
+
+STEPS = {
+    "in-place": sweeps.in_place,
+    "synchronous": sweeps.synchronous,
+    "shifted": corrected.shifted,
+}
+PLAIN = ("in-place", "synchronous")
+"""The methods whose sweeps are of action values, and not corrected."""
 
 
 class Drive:
@@ -60,62 +66,77 @@ class Drive:
         )
         self.began = time.perf_counter()
         self.status = ""
+        self.signal = 0  # of the last call
+        self.known: Any = None  # a state, and the evidence for it
         self.iterations = 0
         self.changes: list[npt.NDArray[np.float64]] = []
 
-    def take(self, method: str, start: Any, limit: int | None = None) -> jax.Array:
+    def take(self, method: str, start: Any, limit: int | None = None) -> Iteration:
         """Iterate by a method until there is a status, or for `limit` steps.
 
         Args:
             method: one of `solve`'s.
-            start: what to start from: a number, `q [S, A]`, or state values on the devices.
+            start: what to start from: a number, `q [S, A]`, or where another method has come to.
             limit: end here without a status.
 
         Returns:
-            `q` for sweeps in place and synchronous ones, `v` for the others.
+            Where it has come to; what it was given is used up.
         """
-        advance, state = self._method(method, start)
         end = self.max_iterations
         if limit is not None:
             end = min(end, self.iterations + limit)
+        if isinstance(start, Iteration):
+            state = start
+        elif method in PLAIN:
+            state = self._before(start)
+        else:
+            state = self._first(method, start, end)
         while not self.status and self.iterations < end:
-            width = min(self._width(method), end - self.iterations)
-            state = advance(state, width)
-            taken, change, size, period = np.asarray(state.report).tolist()
-            self.iterations += int(taken)
-            self.changes.append(np.asarray(state.history)[: int(taken)])
-            self.status = self._judge(method, change, size, period)
-        x: jax.Array = state.x
-        return x
+            call = on_every_device(self._steps(method), self.mesh, specifications(state), reuse=2)
+            state = call(self.model, self.placed, state, self.tolerance, self._width(method, end))
+            self._record(method, state)
+        return state
 
-    def _width(self, method: str) -> int:
-        """How many steps one call takes."""
+    def _width(self, method: str, end: int) -> Any:
+        """How many steps the next call may take."""
         on_cpu = self.mesh.devices.flat[0].platform == "cpu"
         work = WORK_OF_A_CALL if on_cpu else WORK_OF_A_CALL_ON_AN_ACCELERATOR
         step = WORK_OF_A_STEP[method] * self.mdp.probabilities.size
-        return max(1, min(work // step, HISTORY))
+        return np.int32(max(1, min(work // step, HISTORY, end - self.iterations)))
 
-    def _method(self, method: str, start: Any) -> tuple[Any, Iteration]:
-        """A function that takes an iteration some steps further, and where it begins."""
+    def _steps(self, method: str) -> Any:
+        """A function that takes steps of a method."""
         if method == "newton":
-            step = newton(self.model, self.placed, self.mesh, self.tolerance, self.greedy)
-            v, q = self._state_values(start)
-            return lambda state, _: step(state), begin(v, first(self.model, q))
-        if method == "shifted":
-            sweep, state = sweeps.shifted, begin(*self._state_values(start))
+            return corrected.newton(self.signal, self.greedy)
+        return STEPS[method]
+
+    def _before(self, start: Any) -> Iteration:
+        """Before the first of plain sweeps."""
+        q = self._action_values(start)
+        state = begin(place_pairs(q, self.model, self.mesh))
+        if not self.softmax.non_expansion:  # a copy of its own: the other's memory is reused
+            copy = place_pairs(q.copy(), self.model, self.mesh)
+            state = state._replace(memory=sweeps.since(copy))
+        return state
+
+    def _first(self, method: str, start: Any, end: int) -> Iteration:
+        """The first sweep of a method with corrections; all at once if the model is small."""
+        first: Any = corrected.from_number
+        if not isinstance(start, float):
+            first = corrected.from_action_values
+            start = place_pairs(self._action_values(start), self.model, self.mesh)
+        state: Iteration
+        outputs = corrected.outputs(self.model)
+        if self.model.large:
+            state = on_every_device(first, self.mesh, outputs)(self.model, self.placed, start)
         else:
-            q = self._action_values(start)
-            state = begin(place_pairs(q, self.model, self.mesh))
-            if not self.softmax.non_expansion:  # a copy of its own: the other's memory is reused
-                copy = place_pairs(q.copy(), self.model, self.mesh)
-                state = state._replace(memory=sweeps.since(copy))
-            sweep = sweeps.in_place if method == "in-place" else sweeps.synchronous
-        call = on_every_device(sweep, self.mesh, specifications(state), reuse=2)
-
-        def advance(state: Iteration, width: int) -> Any:
-            return call(self.model, self.placed, state, self.tolerance, np.int32(width))
-
-        return advance, state
+            whole = corrected.at_once(first, self._steps(method))
+            call = on_every_device(whole, self.mesh, (outputs, self._evidence_outputs))
+            width = self._width(method, end)
+            self.known = call(self.model, self.placed, start, self.tolerance, width)
+            state = self.known[0]
+        self._record(method, state)
+        return state
 
     def _action_values(self, start: Any) -> Any:
         """`[S, A]`, and 0 where there is no action."""
@@ -124,20 +145,16 @@ class Drive:
             there = there & self.mdp.allowed
         return np.where(there, start, np.zeros(self.mdp.probabilities.shape[:2]))
 
-    def _state_values(self, start: Any) -> tuple[jax.Array, jax.Array]:
-        """`v` to start from, and an array like `q`."""
-        if isinstance(start, jax.Array):
-            return start, jnp.zeros_like(self.model.rewards)
-        outputs = (Spec(STATES), self.model.pairs)
-        if isinstance(start, float):
-            call = on_every_device(sweeps.from_number, self.mesh, outputs)
-        else:
-            call = on_every_device(sweeps.from_action_values, self.mesh, outputs)
-            start = place_pairs(self._action_values(start), self.model, self.mesh)
-        v, q = call(self.model, self.placed, start)
-        return v, q
+    def _record(self, method: str, state: Iteration) -> None:
+        """What the last call has come to."""
+        record = Record.of(state)
+        self.iterations += record.taken
+        self.changes.append(record.changes)
+        self.signal = record.signal
+        self.status = self._judge(method, record.change, record.size)
 
-    def _judge(self, method: str, change: float, size: float, period: float) -> str:
+    def _judge(self, method: str, change: float, size: float) -> str:
+        period = self.signal if method in PLAIN else 0
         if change <= self.tolerance:
             return "converged"
         if not math.isfinite(change):
@@ -145,7 +162,7 @@ class Drive:
         if change <= ROUNDING * size or period == 1:
             return "limited by rounding"
         if period:
-            return f"limit cycle of period {period:.0f}"
+            return f"limit cycle of period {period}"
         if self.iterations >= self.max_iterations:
             return "out of iterations"
         if self.callback is not None:
@@ -155,12 +172,19 @@ class Drive:
                 return "stopped"
         return ""
 
-    def evidence(self, x: jax.Array) -> bounds.Evidence:
-        """What is known about `q` or `v`, by one more sweep."""
-        outputs = (self.model.pairs, Spec(STATES), Spec())
-        function = bounds.of_action_values if x.ndim == 2 else bounds.of_state_values
-        q, v, numbers = on_every_device(function, self.mesh, outputs)(self.model, self.placed, x)
+    def evidence(self, state: Iteration) -> bounds.Evidence:
+        """What is known about where an iteration has come to."""
+        if self.known is None or self.known[0] is not state:
+            by_sweep = isinstance(state.memory, corrected.Sweep)
+            function = corrected.evidence if by_sweep else sweeps.evidence
+            call = on_every_device(function, self.mesh, self._evidence_outputs)
+            self.known = state, call(self.model, self.placed, state)
+        q, v, numbers = self.known[1]
         return bounds.Evidence(q, v, *np.asarray(numbers).tolist())
+
+    @property
+    def _evidence_outputs(self) -> Any:
+        return self.model.pairs, Spec(STATES), Spec()
 
     def continuation(self) -> float:
         """The largest probability that an episode goes on, allowing for rounding."""

@@ -46,7 +46,7 @@ class Solution:
     iterations: int
     """Sweeps, or Newton's steps."""
     residual: float
-    """A bound on `max |T q - q|`, from a sweep of its own after the last."""
+    """A bound on `max |T q - q|`, where `T` is a sweep."""
     error_bound: float | None
     """A bound on the distance of `q` and `value` to the fixed point; None for Boltzmann."""
     suboptimality_bound: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import time
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from ..softmax import Max, Softmax
 from . import bounds
 from .backup import STATES, fetch
 from .drive import Callback, Drive
+from .iteration import Iteration
 from .policy import FixedPolicy
 from .solution import NotConvergedError, Solution
 
@@ -27,8 +29,7 @@ STEPS_OF_THE_HORIZON = 100_000
 TRIAL, TRIAL_OF_A_LARGE_MODEL = 12, 4
 """Shifted sweeps after which `auto` decides."""
 FEW_SWEEPS = 40
-FEW_SWEEPS_OF_MAX = 8
-"""It goes on with them if it expects no more than these; Newton's steps cost less for `Max`."""
+"""It goes on with them if it expects no more than these."""
 
 
 def solve(
@@ -99,7 +100,7 @@ class Choice(NamedTuple):
 
     method: str
     reason: str
-    x: jax.Array
+    end: Iteration
 
 
 def _choose(drive: Drive, start: Any) -> Choice:
@@ -110,24 +111,27 @@ def _choose(drive: Drive, start: Any) -> Choice:
     if not drive.model.endless:
         reason = "episodes end, so a shift of all values gains nothing"
         return Choice("newton", reason, drive.take("newton", start))
+    if drive.greedy:
+        reason = "one action a state makes up the derivative of a maximum, so its steps are cheap"
+        return Choice("newton", reason, drive.take("newton", start))
     trial = TRIAL_OF_A_LARGE_MODEL if drive.model.large else TRIAL
-    x = drive.take("shifted", start, limit=trial)
+    state = drive.take("shifted", start, limit=trial)
     if drive.status:
         end = "were enough" if drive.status == "converged" else "were all there was time for"
-        return Choice("shifted", f"the first {drive.iterations} sweeps {end}", x)
+        return Choice("shifted", f"the first {drive.iterations} sweeps {end}", state)
     before, last = np.concatenate(drive.changes)[-2:]
     rate = min(last / before, 1 - 1e-9)
     more = math.ceil(math.log(max(drive.tolerance, 1e-300) / last) / math.log(rate))
     speed = f"a shifted sweep leaves {rate:.2g} of the change"
-    few = FEW_SWEEPS_OF_MAX if drive.greedy else FEW_SWEEPS
-    if more <= few:
-        return Choice("shifted", f"{speed}: about {more} more to go", drive.take("shifted", x))
-    return Choice("newton", f"{speed}: over {few} more would be needed", drive.take("newton", x))
+    if more <= FEW_SWEEPS:
+        return Choice("shifted", f"{speed}: about {more} more to go", drive.take("shifted", state))
+    reason = f"{speed}: over {FEW_SWEEPS} more would be needed"
+    return Choice("newton", reason, drive.take("newton", state))
 
 
 def _solution(drive: Drive, choice: Choice, history: bool, began: float) -> Solution:
     mdp, softmax = drive.mdp, drive.softmax
-    evidence = drive.evidence(choice.x)
+    evidence = drive.evidence(choice.end)
     kappa, horizon = _horizon(drive)
     error = bounds.error_bound(evidence, horizon, mdp.n_branches)
     status = drive.status if math.isfinite(evidence.size) else "overflow"
@@ -161,7 +165,7 @@ def _horizon(drive: Drive) -> tuple[float, float]:
     counted = dataclasses.replace(mdp, rewards=steps)
     drive = Drive(counted, Max(), drive.mesh, 1e-3, STEPS_OF_THE_HORIZON, None)
     evidence = drive.evidence(drive.take("newton", 0.0))
-    most = max(evidence.size, 1.0)
+    most = max(float(fetch(evidence.q, drive.model, mdp.n_states).max()), 1.0)
     return kappa, most / (1 - evidence.high) if evidence.high < 1 else math.inf
 
 
@@ -235,6 +239,8 @@ def _check(
 
 def _initial(initial: Any, mdp: MDP) -> Any:
     """A number, or `[S, A]`."""
+    if isinstance(initial, float) and math.isfinite(initial):
+        return initial
     array = np.asarray(initial, np.float64)
     shape = mdp.probabilities.shape[:2]
     if array.shape not in ((), shape):
@@ -249,4 +255,9 @@ def _default_mesh(method: str) -> Mesh:
     device = jax.config.jax_default_device or jax.local_devices()[0]
     if method == "in-place":  # an accelerator gains nothing where entry follows entry
         device = jax.local_devices(backend="cpu")[0]
+    return _mesh_of(device)
+
+
+@functools.cache
+def _mesh_of(device: Any) -> Mesh:
     return Mesh(np.array([device]), (STATES,))

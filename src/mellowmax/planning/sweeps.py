@@ -1,12 +1,8 @@
-"""Sweep after sweep: the paper's Algorithm 2, its simultaneous form, and sweeps with a shift.
+"""Sweep after sweep: the paper's Algorithm 2 and its simultaneous form.
 
 - In place: `Q(s, a)` is replaced at once, state by state and action by action, and the next update
   sees it (Algorithm 2).
 - Synchronous: all of `Q` is replaced together.
-- Shifted: where no episode ends, adding a constant to all values changes a sweep's result by that
-  constant times the discount. So after each sweep all values are shifted by what the middle of the
-  last change would still add up to, `discount / (1 - discount)` times it; what is left shrinks as
-  fast as the chain mixes (MacQueen 1966; Puterman 2005, section 6.6).
 
 Without a proof of convergence (Boltzmann) a sequence of sweeps can end in a cycle. It is found by
 Brent's method: the current values are compared with those of an earlier sweep, which is replaced at
@@ -22,15 +18,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..softmax import Softmax
-from .backup import Model, action_values, largest, smallest, values
+from .backup import Model, action_values, largest, values
+from .bounds import of_action_values
 from .iteration import Iteration, repeat
 
 __all__ = [
     "Earlier",
-    "from_action_values",
-    "from_number",
+    "evidence",
     "in_place",
-    "shifted",
     "since",
     "synchronous",
 ]
@@ -45,11 +40,12 @@ class Earlier(NamedTuple):
     q: Any  # [S, A]
     age: Any  # how many sweeps ago they were current
     patience: Any  # how old they may get
+    period: Any  # of the cycle that was found, or 0
 
 
 def since(q: jax.Array) -> Earlier:
     """The memory of an iteration that begins with `q`."""
-    return Earlier(q, np.int32(0), np.int32(1))
+    return Earlier(q, np.int32(0), np.int32(1), np.int32(0))
 
 
 def synchronous(
@@ -57,12 +53,12 @@ def synchronous(
 ) -> Iteration:
     """All of `q` is replaced together."""
 
-    def step(state: Iteration) -> Iteration:
+    def step(state: Iteration) -> tuple[Iteration, jax.Array]:
         new = action_values(model, values(model, softmax, state.x))
         change = largest(jnp.abs(new - state.x))
-        return _watched(state._replace(x=new, change=change), softmax, tolerance)
+        return _watched(state._replace(x=new), softmax, change > tolerance), change
 
-    return repeat(step, state, tolerance, limit, model.large)
+    return repeat(step, state, tolerance, limit, model.large, _period)
 
 
 def in_place(
@@ -80,65 +76,40 @@ def in_place(
         row = None if model.allowed is None else model.allowed[s]
         return q, v.at[s].set(_of_state(softmax, s).value(q[s], where=row)), change
 
-    def step(state: Iteration) -> Iteration:
+    def step(state: Iteration) -> tuple[Iteration, jax.Array]:
         start = (state.x, values(model, softmax, state.x), jnp.zeros((), state.x.dtype))
         q, _, change = jax.lax.fori_loop(0, n_states * n_actions, update, start)
-        return _watched(state._replace(x=q, change=change), softmax, tolerance)
+        return _watched(state._replace(x=q), softmax, change > tolerance), change
 
-    return repeat(step, state, tolerance, limit, large=False)
-
-
-def shifted(
-    model: Model, softmax: Softmax, state: Iteration, tolerance: Any, limit: Any
-) -> Iteration:
-    """State values, shifted after each sweep where no episode ends.
-
-    `q` is kept, so that its memory serves again.
-    """
-
-    def step(state: Iteration) -> Iteration:
-        q = action_values(model, state.x)
-        new = values(model, softmax, q)
-        low, high = smallest(new - state.x), largest(new - state.x)
-        if not model.endless:  # then 0 is the value of the end, and all others are relative to it
-            return state._replace(x=new, change=jnp.maximum(high, -low), memory=q)
-        rest = (low + high) / 2 * model.discount / (1 - model.discount)
-        return state._replace(x=new + rest, change=(high - low) / 2, memory=q)
-
-    return repeat(step, state, tolerance, limit, model.large)
+    return repeat(step, state, tolerance, limit, False, _period)
 
 
-def from_number(model: Model, softmax: Softmax, start: Any) -> tuple[jax.Array, jax.Array]:
-    """State values to start from, and an array like `q`.
-
-    Where no episode ends, a sweep from equal values needs no transitions, and is taken at once.
-    """
-    if model.endless:
-        q = model.rewards + model.discount * start
-        return values(model, softmax, q), q
-    return jnp.where(model.terminal, 0.0, start), jnp.zeros_like(model.rewards)
+def evidence(model: Model, softmax: Softmax, state: Iteration) -> Any:
+    """What a further sweep says of the values there."""
+    return of_action_values(model, softmax, state.x)
 
 
-def from_action_values(model: Model, softmax: Softmax, q: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The same from given action values."""
-    return values(model, softmax, q), jnp.zeros_like(q)
-
-
-def _watched(state: Iteration, softmax: Softmax, tolerance: Any) -> Iteration:
-    """The period of the cycle, where the sweep came back to earlier values."""
+def _watched(state: Iteration, softmax: Softmax, going: jax.Array) -> Iteration:
+    """With the period of the cycle, where the sweep came back to earlier values."""
     if softmax.non_expansion:
         return state
     earlier = state.memory
     age = earlier.age + 1
     distance = largest(jnp.abs(state.x - earlier.q))
-    returned = (distance <= RETURN * largest(jnp.abs(state.x))) & (state.change > tolerance)
+    returned = (distance <= RETURN * largest(jnp.abs(state.x))) & going
     replace = ~returned & (age >= earlier.patience)
     memory = Earlier(
         jnp.where(replace, state.x, earlier.q),
         jnp.where(replace, 0, age),
         jnp.where(replace, 2 * earlier.patience, earlier.patience),
+        jnp.where(returned, age, 0),
     )
-    return state._replace(memory=memory, period=jnp.where(returned, age, 0))
+    return state._replace(memory=memory)
+
+
+def _period(state: Iteration, change: jax.Array) -> Any:
+    """Of a cycle; 0 where there is none, or where none is looked for."""
+    return state.memory.period if isinstance(state.memory, Earlier) else 0
 
 
 def _one_value(model: Model, s: Any, a: Any, v: jax.Array) -> jax.Array:
