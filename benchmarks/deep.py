@@ -24,7 +24,7 @@ from mellowmax.deep import reinforce, train
 
 ENVIRONMENT = "LunarLander-v3"
 SOFTMAXES = {"boltzmann": mm.Boltzmann(1.0), "mellowmax": mm.Mellowmax(8.0)}
-RUNS, EPISODES = 64, 500
+RUNS, EPISODES = 128, 250
 SECONDS = 15
 PEER_EPISODES = 200
 GOALS = {"PyTorch": 8.0, "bare": 0.7}

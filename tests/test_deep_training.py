@@ -64,13 +64,13 @@ def assert_same(one, other, at=..., other_at=...):
 
 @SOURCES
 def test_a_run_is_the_same_alone_and_among_others(learn):
-    among = learn(episodes=24, runs=20)  # two blocks, the second of which is not full
-    for run in (5, 17):
+    among = learn(episodes=24, runs=36)  # two blocks, the second of which is not full
+    for run in (5, 33):
         assert_same(learn(episodes=24, runs=[run]), among, 0, run)
-        assert_same(learn(episodes=24, runs=[3, run, 40]), among, 1, run)
+        assert_same(learn(episodes=24, runs=[3, run, 50]), among, 1, run)
     assert_same(learn(episodes=24, runs=16), among, 5, 5)
     firsts = {weights.tobytes() for weights in among.policies.network.layers[0].weight}
-    assert len(firsts) == 20
+    assert len(firsts) == 36
 
 
 def test_a_run_is_the_same_in_other_processes():
@@ -215,8 +215,8 @@ def test_a_policy_is_read_back_from_its_checkpoint(saved):
             np.testing.assert_array_equal(x, y[run])
     with pytest.raises(ValueError, match=r"`run` must be below 2, .*, got 2$"):
         load_policy(directory, 2)
-    with pytest.raises(ValueError, match=r"`checkpoint` must be the directory .* a run 16, got"):
-        load_policy(directory, 16)
+    with pytest.raises(ValueError, match=r"`checkpoint` must be the directory .* a run 32, got"):
+        load_policy(directory, 32)
 
 
 def test_a_policy_without_a_parameter_is_read_back_too(tmp_path):

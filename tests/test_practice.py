@@ -25,6 +25,7 @@ from typer.testing import CliRunner
 from mellowmax import EpsilonGreedy, Max, Mean, cli, deep, practice
 from mellowmax.deep import HeldTemperature
 from mellowmax.deep.checkpoint import Stand, described, path_of, save
+from mellowmax.deep.source import WIDTH
 from mellowmax.measurement import Measured
 
 # The command line, with a checkpoint after every batch.
@@ -225,12 +226,12 @@ def test_evaluate_says_what_deep_evaluate_gives_and_shows_an_episode(
 
 
 def test_a_file_of_runs_stands_for_its_directory(tmp_path, command, undisturbed):
-    (tmp_path / "runs-00016.npz").write_bytes((undisturbed[0] / "runs-00000.npz").read_bytes())
+    (tmp_path / "runs-00032.npz").write_bytes((undisturbed[0] / "runs-00000.npz").read_bytes())
     options = ("CartPole-v1", "--run", 1, "--episodes", 1, "--max-steps", 5, "--workers", 0)
-    done = command("evaluate", tmp_path / "runs-00016.npz", *options)
+    done = command("evaluate", tmp_path / "runs-00032.npz", *options)
     assert done.exit_code == 0, done.stderr
     said = rows(done.stdout)
-    assert said["policy"] == "run 17 of a training in CartPole-v1"
+    assert said["policy"] == "run 33 of a training in CartPole-v1"
     assert said["mean length"] == "5"
     assert said["mean return"] == "5"  # of one episode there is no standard error
 
@@ -306,7 +307,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path, command, undisturbed):
         (("absent", "CartPole-v1"), "the directory of a training with a run 0, got 'absent'"),
         (("text.npz", "CartPole-v1"), "`CHECKPOINT` must be the directory of a training, or a fi"),
         (("training", "CartPole-v1", "--run", 2), "the number of runs there, got 2"),
-        (("training", "CartPole-v1", "--run", 16), "of a training with a run 16"),
+        (("training", "CartPole-v1", "--run", 32), "of a training with a run 32"),
         (("training", "Acrobot-v1"), "4 observations and 2 actions, as the training had, got 6 a"),
         (("training", "Pendulum-v1"), "must have discrete actions"),
         (("training", "CartPole-v1", "--max-steps", 0), "`max_steps` must be a whole number of at"),
@@ -356,7 +357,7 @@ def test_ctrl_c_while_measuring_ends_it(monkeypatch, command, undisturbed):
 def test_the_softmax_of_a_checkpoint_comes_back(tmp_path, softmax):
     """Those without a parameter, too."""
     learner = deep.reinforce(softmax)
-    width = 16
+    width = WIDTH
     learners = jax.tree.map(lambda x: np.full(width, x, np.float32), learner)
     keys = np.zeros((width, 2), np.uint32)
     description = described(

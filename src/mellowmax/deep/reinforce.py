@@ -34,6 +34,8 @@ from .network import HeldTemperature, Network, Policy
 __all__ = ["BASELINES", "Reinforce", "State", "reinforce"]
 
 BASELINES = ("none", "others", "network")
+STEPS = 32
+"""How many steps of all episodes a gradient is computed of at a time; it divides `CHUNK`."""
 ADAM = optax.scale_by_adam(np.float32(0.9), np.float32(0.999))  # or JAX's 64 bits would show
 
 
@@ -134,7 +136,7 @@ class Reinforce:
             return jnp.where(advantages == 0, 0, taken * advantages).sum() / episodes.lengths.size
 
         data = (episodes.observations, episodes.actions, advantages)
-        return _sum_of_gradients(objective, policy.network, *data)
+        return _sum_of_gradients(objective, policy.network, episodes.lengths, *data)
 
     def advantages(self, state: State, episodes: Episodes) -> Any:
         """What the actions of an episode are weighed with, `[T, B]`; 0 behind its end."""
@@ -165,7 +167,9 @@ class Reinforce:
             return (missed * missed).sum() / (2 * n_steps)
 
         target = self._earned(episodes)
-        return _sum_of_gradients(error, baseline, episodes.observations, target, live)
+        return _sum_of_gradients(
+            error, baseline, episodes.lengths, episodes.observations, target, live
+        )
 
     def _count(self, episodes: Episodes) -> Any:
         """The steps of all episodes; 1 where a lane has none."""
@@ -194,14 +198,21 @@ def _sum(array: Any) -> Any:
     return lax.scan(lambda total, x: (total + x.sum(), None), zero, _chunks(array))[0]
 
 
-def _sum_of_gradients(objective: Any, network: Network, *data: Any) -> Network:
-    """The gradient of the sum of an objective over chunks of `data`, each `[T, B, ...]`."""
+def _sum_of_gradients(objective: Any, network: Network, lengths: Any, *data: Any) -> Network:
+    """The gradient of the sum of an objective over `data`, each `[T, B, ...]`.
 
-    def add(total: Network, chunk: Any) -> tuple[Network, None]:
-        return jax.tree.map(jnp.add, total, jax.grad(objective)(network, *chunk)), None
+    It is added up some steps at a time, up to the end of the longest episode.
+    """
 
-    nothing = jax.tree.map(jnp.zeros_like, network)
-    total: Network = lax.scan(add, nothing, tuple(map(_chunks, data)))[0]
+    def add(i: Any, total: Network) -> Network:
+        parts = (lax.dynamic_slice_in_dim(x, i * STEPS, STEPS) for x in data)
+        rows = (x.reshape(-1, *x.shape[2:]) for x in parts)
+        more: Network = jax.tree.map(jnp.add, total, jax.grad(objective)(network, *rows))
+        return more
+
+    total: Network = lax.fori_loop(
+        0, -(-lengths.max() // STEPS), add, jax.tree.map(jnp.zeros_like, network)
+    )
     return total
 
 

@@ -18,7 +18,7 @@ from .reinforce import Reinforce, State
 
 __all__ = ["WIDTH", "Advance", "Source", "batch_keys"]
 
-WIDTH = 16
+WIDTH = 32
 """How many lanes a block has, whether there is a run in each or not: matrix products and
 exponentials round differently at other widths, and a run is to have the same numbers in any batch.
 """

@@ -65,7 +65,7 @@ def train(
         runs: how many, or their numbers.
         seed: a whole number, a JAX key, or keys that broadcast to the grid of settings.
         max_steps: where an episode is cut off; None for the environment's own limit, or 1000.
-        workers: how many processes the Gymnasium environments of 16 runs are spread over; 0 for
+        workers: how many processes the Gymnasium environments of 32 runs are spread over; 0 for
             this process, None for what suits the cores.
         checkpoint: a directory where what has been learned is kept; a run whose checkpoint is there
             is gone on with. Nothing is lost but the last seconds when the process is killed.

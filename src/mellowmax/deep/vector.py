@@ -71,12 +71,15 @@ class Vector:
         beginning = np.flatnonzero(numbers < until).tolist()
         while True:
             if beginning:
-                policies, of_batch = learners.policy(states), _batch_keys(keys, numbers)
+                of_batch = _batch_keys(keys, numbers)
+                # Once for all steps until the next batch: a call walks through modules slowly.
+                leaves, tree = jax.tree.flatten(learners.policy(states))
+                policies = jax.device_put(leaves)
                 games.begin(beginning, np.asarray(_seeds(of_batch, batch)))
             if not games.live.any():
                 return
             uniforms = games.uniforms(of_batch)
-            games.step(np.asarray(_act(policies, uniforms, games.seen)))
+            games.step(np.asarray(_act(tree, policies, uniforms, games.seen)))
             whole = games.whole(self.max_steps)
             for lane in whole:
                 episodes = games.episodes(lane)
@@ -194,10 +197,11 @@ def _draws(keys: Any, lane: Any, chunk: Any, batch: int) -> Any:
     return jax.random.uniform(key, (CHUNK, batch), jnp.float32)
 
 
-@functools.partial(jax.jit)
-def _act(policies: Policy, uniforms: Any, seen: Any) -> Any:
-    """An action for each episode of each lane, `[WIDTH, B]`."""
-    return jax.vmap(jax.vmap(Policy.act, (None, 0, 0)))(policies, uniforms, seen)
+@functools.partial(jax.jit, static_argnums=0)
+def _act(tree: Any, policies: Any, uniforms: Any, seen: Any) -> Any:
+    """An action for each episode of each lane, `[WIDTH, B]`, by a flattened tree of policies."""
+    act = jax.vmap(jax.vmap(Policy.act, (None, 0, 0)))
+    return act(jax.tree.unflatten(tree, policies), uniforms, seen)
 
 
 @functools.partial(jax.jit)

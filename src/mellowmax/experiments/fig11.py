@@ -112,7 +112,7 @@ class Config:
     """The same."""
     normalise: bool = False
     """The same."""
-    runs_of_a_cell: int = 40
+    runs_of_a_cell: int = 128
     """How the runs of a setting are cut."""
     seed: int = 11
     """Of the random numbers."""
