@@ -32,7 +32,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..softmax import Softmax
+from ..softmax import Max, Softmax
 from .backup import Model, action_values, largest, smallest, values
 
 __all__ = [
@@ -113,7 +113,7 @@ def largest_continuation(model: Model) -> jax.Array:
     """The largest probability that an episode goes on to a state that is not terminal."""
     goes_on = jnp.where(model.terminal, 0.0, 1.0)
     free = dataclasses.replace(model, rewards=jnp.zeros_like(model.rewards), discount=1.0)
-    return largest(action_values(free, goes_on))
+    return largest(values(free, Max(), action_values(free, goes_on)))
 
 
 def error_bound(evidence: Evidence, horizon: float, branches: int) -> float:
