@@ -1,9 +1,10 @@
 """Planning against other solvers, as ratios in one run, each to the same residual.
 
 `make bench` runs it. Every solver runs in a process of its own, and every peer in an environment of
-its own, made on the first run in `build/bench`. A time is the best of a few solves after the first,
-which also compiles: that one is reported apart, and is shorter from the second run on, because
-compiled programs are kept. `--peer NAME` and `--model NAME` restrict it.
+its own, made on the first run in `build/bench`. A time is the best of the solves after the first,
+as many as fit into a second or so. The first one also compiles: it is reported apart, and is
+shorter from the second run on, because compiled programs are kept. `--peer NAME` and `--model NAME`
+restrict it.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def main():
     print(
         f"{platform.processor() or platform.machine()}, residual {RESIDUAL:g}, discount {DISCOUNT}"
     )
-    print("model             operator   solver     seconds  first  residual  memory  ours is")
+    print("model             operator   solver      seconds  first  residual  memory  ours is")
     for model in chosen.model or MODELS:
         for operator in ("max", f"mellowmax {OMEGA}"):
             ours = run(sys.executable, "ours.py", model, operator)
@@ -120,7 +121,7 @@ def line(model, operator, solver, result, verdict):
         return
     memory = f"{result['memory']:.1f} x" if "memory" in result else ""
     print(
-        f"{start} {result['seconds']:7.3f} {result['first']:6.2f}  {result['residual']:.1e} "
+        f"{start} {result['seconds']:8.4f} {result['first']:6.2f}  {result['residual']:.1e} "
         f"{memory:>7s}  {verdict}",
         flush=True,
     )

@@ -23,6 +23,7 @@ from .corrections import CORRECTIONS, derivative, excess, shift
 from .iteration import ROUNDING, Iteration, begin, repeat
 
 __all__ = [
+    "Facts",
     "Sweep",
     "at_once",
     "evidence",
@@ -45,11 +46,22 @@ class Sweep(NamedTuple):
 
     q: Any  # [S, A], r + discount * P x
     change: Any  # [S], f(q) - x
+    numbers: Any  # those of `Facts`, as one array: each array costs time at a call
+
+    @property
+    def facts(self) -> Facts:
+        """The numbers by name."""
+        return Facts(*self.numbers)
+
+
+class Facts(NamedTuple):
+    """Of the change of a sweep."""
+
     low: Any  # its minimum
     high: Any  # its maximum
-    excess: Any  # the mean size of the change
-    predicted: Any  # what the correction before should have left of it
-    slow: Any  # are few terms not enough?
+    excess: Any  # its mean size, apart from a shift where no episode ends
+    predicted: Any  # what the correction before should have left of that
+    slow: Any  # are few terms not enough? 0 or 1
 
 
 def shifted(
@@ -59,9 +71,9 @@ def shifted(
 
     def step(state: Iteration) -> tuple[Iteration, jax.Array]:
         sweep: Sweep = state.memory
-        x = state.x + (sweep.change + shift(model, sweep.low, sweep.high))
-        q = action_values(model, x)
-        return _swept(model, softmax, state, x, q, sweep.predicted, sweep.slow)
+        facts = sweep.facts
+        x = state.x + (sweep.change + shift(model, facts.low, facts.high))
+        return _swept(model, softmax, state, x, action_values(model, x), *facts[3:])
 
     return repeat(step, state, tolerance, limit, model.large, _rounded, taken)
 
@@ -80,10 +92,11 @@ def newton(number: int, greedy: bool) -> Callable[..., Iteration]:
     ) -> Iteration:
         def step(state: Iteration) -> tuple[Iteration, jax.Array]:
             sweep: Sweep = state.memory
+            facts = sweep.facts
             matrix = derivative(model, softmax, sweep.q, greedy)
-            size = jnp.maximum(sweep.high, -sweep.low)
+            size = jnp.maximum(facts.high, -facts.low)
             x, left = CORRECTIONS[number](model, matrix, state.x, sweep.change, size)
-            slow = sweep.slow | (left > CONVERGED * sweep.excess)
+            slow = (facts.slow > 0) | (left > CONVERGED * facts.excess)
             return _swept(model, softmax, state, x, action_values(model, x), left, slow)
 
         return repeat(step, state, tolerance, limit, model.large, _next_correction, taken)
@@ -119,18 +132,19 @@ def at_once(first: Callable[..., Iteration], steps: Callable[..., Iteration]) ->
 def evidence(model: Model, softmax: Softmax, state: Iteration) -> Any:
     """What the last sweep says of the values there, shifted by what would be added to them all."""
     sweep: Sweep = state.memory
-    return of_sweep(model, softmax, state.x, sweep.q, shift(model, sweep.low, sweep.high))
+    by = shift(model, *sweep.facts[:2])
+    return of_sweep(model, softmax, state.x, sweep.q, by)
 
 
 def outputs(model: Model) -> Iteration:
     """How the results are spread over devices."""
-    each, all_ = Spec(STATES), Spec()
-    return Iteration(each, all_, Sweep(model.pairs, each, *(all_,) * 5))
+    each = Spec(STATES)
+    return Iteration(each, Spec(), Sweep(model.pairs, each, Spec()))
 
 
 def _first(model: Model, softmax: Softmax, x: jax.Array, q: jax.Array) -> Iteration:
     def step(state: Iteration) -> tuple[Iteration, jax.Array]:
-        return _swept(model, softmax, state, x, q, jnp.float64(np.inf), jnp.bool(not model.endless))
+        return _swept(model, softmax, state, x, q, np.inf, not model.endless)
 
     return repeat(step, begin(x), 0.0, 1, True, _next_correction)
 
@@ -141,22 +155,24 @@ def _swept(
     state: Iteration,
     x: jax.Array,
     q: jax.Array,
-    predicted: jax.Array,
-    slow: jax.Array,
+    predicted: Any,
+    slow: Any,
 ) -> tuple[Iteration, jax.Array]:
     """Where the iteration stands after a sweep from `x` to `q`, and the size of the change."""
     change = values(model, softmax, q) - x
     low, high = smallest(change), largest(change)
     size = (high - low) / 2 if model.endless else jnp.maximum(high, -low)
-    sweep = Sweep(q, change, low, high, excess(model, change), predicted, slow)
-    return state._replace(x=x, memory=sweep), size
+    facts = Facts(low, high, excess(model, change), predicted, slow)
+    numbers = jnp.stack([jnp.asarray(fact, x.dtype) for fact in facts])
+    return state._replace(x=x, memory=Sweep(q, change, numbers)), size
 
 
 def _next_correction(state: Iteration, change: jax.Array) -> jax.Array:
     """Its number; the first one is gone on with, and the others are chosen anew each time."""
     sweep: Sweep = state.memory
-    other = jnp.where(sweep.excess <= TRUST * sweep.predicted, KRYLOV, MANY_TERMS)
-    return jnp.maximum(jnp.where(sweep.slow, other, FEW_TERMS), _rounded(state, change))
+    facts = sweep.facts
+    other = jnp.where(facts.excess <= TRUST * facts.predicted, KRYLOV, MANY_TERMS)
+    return jnp.maximum(jnp.where(facts.slow > 0, other, FEW_TERMS), _rounded(state, change))
 
 
 def _rounded(state: Iteration, change: jax.Array) -> jax.Array:
