@@ -168,6 +168,7 @@ def saved(tmp_path_factory):
         ({"rate": 0.04}, "got other learning_rate in"),
         ({"seed": 1}, "got other keys in"),
         ({"runs": [0, 2]}, "got other numbers in"),
+        ({"runs": [1, 0]}, r"got other numbers in .*: \[0, 1\] and not \[1, 0\]"),
         ({"max_steps": 31}, "max_steps 32 and not 31"),
         ({"environment": two_state.params(printed=True)}, "environment '.*' and not '.*'"),
         ({"optimiser": optax.identity()}, "got another optimiser in"),
@@ -449,6 +450,9 @@ def test_a_bad_environment_is_one_sentence_before_any_work(environment, message,
         ({"runs": [-1]}, "`runs` must be a whole number in [0, 4294967295], got -1"),
         ({"max_steps": 0}, "`max_steps` must be a whole number of at least 1, got 0"),
         ({"workers": -1}, "`workers` must be a whole number of at least 0, got -1"),
+        ({"callback": 3}, "`callback` must be a function or None, got 3"),
+        ({"seconds_between_checkpoints": -1}, "`seconds_between_checkpoints` must be in [0, inf], "
+         "got -1"),
         ({"seed": 1.5}, "`seed` must be a whole number in [0, 4294967295], got 1.5"),
         ({"rate": np.ones(2), "softmax": Mellowmax(np.ones(3))}, "the parameters and learning "
          "rates of a learner must broadcast against each other, got the shapes (3,), (2,), ()"),

@@ -159,6 +159,16 @@ def test_a_softmax_of_your_own_needs_four_methods():
         mm.Softmax()
 
 
+def test_a_list_of_parameters_is_an_array_of_them():
+    for given in ([1.0, 2.0], (1.0, 2.0)):
+        pair = mm.Boltzmann(given)
+        assert isinstance(pair.beta, np.ndarray)
+        assert jax.tree.leaves(pair)[0].shape == (2,)
+        np.testing.assert_array_equal(
+            pair.value(Q[:2]), [mm.boltzmann(Q[0], 1.0), mm.boltzmann(Q[1], 2.0)]
+        )
+
+
 def test_vmap_over_many_parameters_of_one_row_is_more_rows():
     """More of them than fit into a chunk."""
     omegas = jax.numpy.linspace(-5.0, 5.0, 5001)

@@ -147,7 +147,7 @@ def _told(there: Any, wanted: Any) -> str:
         for name in want:
             if had.get(name) != want[name]:
                 return f"{name} {had.get(name)!r} and not {want[name]!r}"
-    lists = (np.unique(x).tolist() for x in (there, wanted) if x is not None)
+    lists = (list(dict.fromkeys(np.ravel(x).tolist())) for x in (there, wanted) if x is not None)
     return " and not ".join(map(str, lists))
 
 

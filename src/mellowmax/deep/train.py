@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._lanes import fold, grid, key_data, run_numbers, setting_of_lane, spread
+from .._rows import check_parameter
 from .._threads import cores, side_by_side
 from ..environments import tabular
 from ..mdp import MDP
@@ -91,6 +92,9 @@ def train(
     if n_episodes % learner.batch:
         rule = f"`episodes` must be a multiple of the batch of {learner.batch}"
         raise ValueError(f"{rule}, got {episodes}")
+    check_parameter("seconds_between_checkpoints", seconds_between_checkpoints, 0.0)
+    if not (callback is None or callable(callback)):
+        raise ValueError(f"`callback` must be a function or None, got {callback!r}")
     settings, numbers = grid([np.shape(x) for x in jax.tree.leaves(learner)]), run_numbers(runs)
     setting = setting_of_lane(settings, len(numbers))
     lanes = _Lanes(
