@@ -384,21 +384,19 @@ class Damped(Softmax):
 @pytest.mark.parametrize("method", ["shifted", "newton"])
 @pytest.mark.parametrize("softmax", [Max(), Boltzmann(2.0), Damped()], ids=str)
 def test_the_residual_is_that_of_a_sweep_wherever_a_solve_stops(method, softmax, rng):
-    for mdp in (model("garnet"), model("masked")):
-        for limit in (1, 2, 4):
-            start = 10 * rng.normal(size=mdp.rewards.shape[:2])
-            for initial in (0.0, 5.0, start):
-                solution = solve(
-                    mdp,
-                    softmax,
-                    method=method,
-                    initial=initial,
-                    max_iterations=limit,
-                    tolerance=1e-3,
-                    throw=False,
-                )
-                residual = np.abs(sweep(mdp, softmax, solution.q) - solution.q).max()
-                assert residual <= solution.residual * (1 + 1e-12) + 1e-12
+    mdp = model("masked")
+    for limit in (1, 2, 4):
+        solution = solve(
+            mdp,
+            softmax,
+            method=method,
+            initial=10 * rng.normal(size=mdp.rewards.shape[:2]),
+            max_iterations=limit,
+            tolerance=1e-3,
+            throw=False,
+        )
+        residual = np.abs(sweep(mdp, softmax, solution.q) - solution.q).max()
+        assert residual <= solution.residual * (1 + 1e-12) + 1e-12
 
 
 @methods

@@ -120,14 +120,18 @@ class Drive:
         return state
 
     def _first(self, method: str, start: Any, end: int) -> Iteration:
-        """The first sweep of a method with corrections; all at once if the model is small."""
+        """The first sweep of a method with corrections.
+
+        For a small model a loop of steps follows in the same program, but not where Newton's method
+        chooses its correction at each step.
+        """
         first: Any = corrected.from_number
         if not isinstance(start, float):
             first = corrected.from_action_values
             start = place_pairs(self._action_values(start), self.model, self.mesh)
         state: Iteration
         outputs = corrected.outputs(self.model)
-        if self.model.large:
+        if self.model.large or (method == "newton" and not self.model.endless):
             state = on_every_device(first, self.mesh, outputs)(self.model, self.placed, start)
         else:
             whole = corrected.at_once(first, self._steps(method))
