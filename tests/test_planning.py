@@ -384,19 +384,23 @@ class Damped(Softmax):
 @pytest.mark.parametrize("method", ["shifted", "newton"])
 @pytest.mark.parametrize("softmax", [Max(), Boltzmann(2.0), Damped()], ids=str)
 def test_the_residual_is_that_of_a_sweep_wherever_a_solve_stops(method, softmax, rng):
-    mdp = model("masked")
-    for limit in (1, 2, 4):
+    mdp = model("garnet")
+    for limit, level in itertools.product((1, 2, 4), (-1000, 0, 1000)):
         solution = solve(
             mdp,
             softmax,
             method=method,
-            initial=10 * rng.normal(size=mdp.rewards.shape[:2]),
+            initial=level + 10 * rng.normal(size=mdp.rewards.shape[:2]),
             max_iterations=limit,
             tolerance=1e-3,
             throw=False,
+            history=True,
         )
         residual = np.abs(sweep(mdp, softmax, solution.q) - solution.q).max()
         assert residual <= solution.residual * (1 + 1e-12) + 1e-12
+        if not isinstance(softmax, Damped):  # a shift leaves half the range of the last change
+            left = mdp.discount * solution.history[-1]
+            assert solution.residual == pytest.approx(left, rel=1e-9, abs=1e-9)
 
 
 @methods
