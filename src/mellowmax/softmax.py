@@ -261,7 +261,7 @@ def _check_field(pair: Softmax, name: str, *bounds: float) -> None:
     if isinstance(value, int | np.generic):  # a plain float prints well, and JAX can trace it
         object.__setattr__(pair, name, float(value))
     elif isinstance(value, list | tuple):
-        object.__setattr__(pair, name, np.asarray(value))
+        object.__setattr__(pair, name, np.asarray(value, np.float64))
 
 
 def _log_over(n_actions: int, parameter: Any) -> float:

@@ -34,7 +34,7 @@ __all__ = [
     "shifted",
 ]
 
-FEW_TERMS, MANY_TERMS, KRYLOV = range(len(CORRECTIONS))
+FEW, MANY, KRYLOV = range(len(CORRECTIONS))
 CONVERGED = 0.3
 """Few terms are enough if the last is on average this much smaller than the first."""
 TRUST = 2.0
@@ -171,8 +171,8 @@ def _next_correction(state: Iteration, change: jax.Array) -> jax.Array:
     """Its number; the first one is gone on with, and the others are chosen anew each time."""
     sweep: Sweep = state.memory
     facts = sweep.facts
-    other = jnp.where(facts.excess <= TRUST * facts.predicted, KRYLOV, MANY_TERMS)
-    return jnp.maximum(jnp.where(facts.slow > 0, other, FEW_TERMS), _rounded(state, change))
+    other = jnp.where(facts.excess <= TRUST * facts.predicted, KRYLOV, MANY)
+    return jnp.maximum(jnp.where(facts.slow > 0, other, FEW), _rounded(state, change))
 
 
 def _rounded(state: Iteration, change: jax.Array) -> jax.Array:
