@@ -16,10 +16,17 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 try:
     import torch
+
+    DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 except ImportError:
     torch = None
     if os.environ.get("MELLOWMAX_REQUIRE_TORCH"):
         raise
+
+try:
+    import cupy
+except ImportError:
+    cupy = None
 
 
 def pytest_report_header() -> str:
@@ -69,15 +76,18 @@ def _libraries():
         yield Library(
             "torch",
             torch,
-            lambda x, dtype: torch.asarray(np.array(x)).to(dtype),
-            lambda x: x.detach().to(torch.float64).numpy(),
+            lambda x, dtype: torch.asarray(np.array(x), device=DEVICE).to(dtype),
+            lambda x: x.detach().to("cpu", torch.float64).numpy(),
         )
+    if cupy is not None:
+        namespace = array_api_compat.array_namespace(cupy.zeros(1))
+        yield Library("cupy", namespace, lambda x, dtype: cupy.asarray(x, dtype), cupy.asnumpy)
 
 
 LIBRARIES = {library.name: library for library in _libraries()}
 
 
-@pytest.fixture(params=["numpy", "strict", "jax", "torch"])
+@pytest.fixture(params=["numpy", "strict", "jax", "torch", *(["cupy"] if cupy else [])])
 def library(request):
     if request.param == "torch":
         needs_torch()

@@ -36,6 +36,8 @@ class Rowwise:
     With `by_q` and `by_parameter`, a function of one number a row is differentiated by these closed
     forms, never through its kernel. They are functions of rows too, `(q, parameter, mask, result)`,
     and are differentiated in turn for the higher orders.
+
+    JAX takes the kernel `on_accelerator` there, if one is given.
     """
 
     def __init__(
@@ -43,8 +45,10 @@ class Rowwise:
         kernel: Callable[..., Any],
         by_q: Any = None,
         by_parameter: Any = None,
+        on_accelerator: Callable[..., Any] | None = None,
     ) -> None:
         self.kernel = kernel
+        self.on_accelerator = on_accelerator or kernel
         self.by_q = by_q
         self.by_parameter = by_parameter
 
@@ -55,10 +59,7 @@ class Rowwise:
             return self._numpy(*arrays)
         if is_torch_namespace(xp) and self.by_q is not None:
             return self._torch.apply(*arrays)
-        return self._whole(xp, *arrays)
-
-    def _whole(self, xp: Any, *arrays: Any) -> Any:
-        return self.kernel(xp, *(_turned(x) for x in arrays)).T
+        return _whole(self.kernel, xp, *arrays)
 
     def _numpy(self, *arrays: Any) -> Any:
         """Chunk by chunk."""
@@ -80,9 +81,8 @@ class Rowwise:
         import jax.numpy as jnp
         from jax.custom_batching import custom_vmap
 
-        whole = functools.partial(self._whole, jnp)
-
-        def in_chunks(elements: int, *arrays: Any) -> Any:
+        def in_chunks(kernel: Callable[..., Any], elements: int, *arrays: Any) -> Any:
+            whole = functools.partial(_whole, kernel, jnp)
             rows, actions = arrays[0].shape
             width = max(1, elements // actions // 16) * 16
             if rows <= width:
@@ -103,8 +103,8 @@ class Rowwise:
         def value(*arrays: Any) -> Any:
             return jax.lax.platform_dependent(
                 *arrays,
-                cpu=functools.partial(in_chunks, XLA_CPU_CHUNK),
-                default=functools.partial(in_chunks, XLA_CHUNK),
+                cpu=functools.partial(in_chunks, self.kernel, XLA_CPU_CHUNK),
+                default=functools.partial(in_chunks, self.on_accelerator, XLA_CHUNK),
             )
 
         @value.def_vmap  # type: ignore[untyped-decorator]
@@ -125,7 +125,7 @@ class Rowwise:
 
         def jvp(primals: Any, tangents: Any) -> Any:
             if self.by_q is None:
-                return jax.jvp(whole, primals, tangents)
+                return jax.jvp(functools.partial(_whole, self.kernel, jnp), primals, tangents)
             result = function(*primals)
             total = jnp.zeros_like(result)
             for by, tangent in zip((self.by_q, self.by_parameter), tangents, strict=False):
@@ -148,7 +148,7 @@ class Rowwise:
         class Function(torch.autograd.Function):  # type: ignore[misc]
             @staticmethod
             def forward(*arrays: Any) -> Any:
-                return rule._whole(xp, *arrays)
+                return _whole(rule.kernel, xp, *arrays)
 
             @staticmethod
             def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -186,6 +186,10 @@ class Rowwise:
                 return Function.apply(*flat).unflatten(0, rows), 0
 
         return Function
+
+
+def _whole(kernel: Callable[..., Any], xp: Any, *arrays: Any) -> Any:
+    return kernel(xp, *(_turned(x) for x in arrays)).T
 
 
 def _turned(x: Any) -> Any:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _distributions
+from . import _distributions, _one_pass
 from ._gaps import (
     Gaps,
     at_average,
@@ -119,7 +119,12 @@ epsilon_greedy_rows = Rowwise(
     _epsilon_greedy, epsilon_greedy_policy_rows, Rowwise(_epsilon_greedy_by_epsilon)
 )
 boltzmann_rows = Rowwise(_boltzmann, Rowwise(_boltzmann_by_q), Rowwise(_boltzmann_by_beta))
-mellowmax_rows = Rowwise(_mellowmax, boltzmann_policy_rows, Rowwise(_mellowmax_by_omega))
+mellowmax_rows = Rowwise(
+    _mellowmax,
+    boltzmann_policy_rows,
+    Rowwise(_mellowmax_by_omega),
+    on_accelerator=_one_pass.mellowmax,
+)
 
 
 def maximum(q: Any, *, axis: int = -1, where: Any = None, keepdims: bool = False) -> Any:
