@@ -62,6 +62,7 @@ class Facts(NamedTuple):
     excess: Any  # its mean size, apart from a shift where no episode ends
     predicted: Any  # what the correction before should have left of that
     slow: Any  # are few terms not enough? 0 or 1
+    size: Any  # the largest entry of `x`
 
 
 def shifted(
@@ -73,7 +74,7 @@ def shifted(
         sweep: Sweep = state.memory
         facts = sweep.facts
         x = state.x + (sweep.change + shift(model, facts.low, facts.high))
-        return _swept(model, softmax, state, x, action_values(model, x), *facts[3:])
+        return _swept(model, softmax, state, x, action_values(model, x), facts.predicted, facts.slow)
 
     return repeat(step, state, tolerance, limit, model.large, _rounded, taken)
 
@@ -162,7 +163,7 @@ def _swept(
     change = values(model, softmax, q) - x
     low, high = smallest(change), largest(change)
     size = (high - low) / 2 if model.endless else jnp.maximum(high, -low)
-    facts = Facts(low, high, excess(model, change), predicted, slow)
+    facts = Facts(low, high, excess(model, change), predicted, slow, largest(jnp.abs(x)))
     numbers = jnp.stack([jnp.asarray(fact, x.dtype) for fact in facts])
     return state._replace(x=x, memory=Sweep(q, change, numbers)), size
 
@@ -177,4 +178,5 @@ def _next_correction(state: Iteration, change: jax.Array) -> jax.Array:
 
 def _rounded(state: Iteration, change: jax.Array) -> jax.Array:
     """1 where no more than rounding is left to change."""
-    return (change <= ROUNDING * largest(jnp.abs(state.x))).astype(jnp.int32)
+    sweep: Sweep = state.memory
+    return (change <= ROUNDING * sweep.facts.size).astype(jnp.int32)

@@ -29,7 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..softmax import Softmax
-from .backup import Model, dot, everywhere, largest, mean
+from .backup import Model, dot, everywhere, largest, mean, smallest
 
 __all__ = ["CORRECTIONS", "Derivative", "derivative", "excess", "shift"]
 
@@ -190,7 +190,6 @@ def _normalised(change: jax.Array, size: jax.Array) -> tuple[jax.Array, jax.Arra
 
 
 def excess(model: Model, x: jax.Array) -> jax.Array:
-    """The mean size; of what a shift does not remove, where no episode ends."""
-    if model.endless:
-        x = x - mean(x)
-    return mean(jnp.abs(x)).astype(jnp.float64)
+    """The mean size; where no episode ends, half the range, which no shift removes."""
+    size = (largest(x) - smallest(x)) / 2 if model.endless else mean(jnp.abs(x))
+    return size.astype(jnp.float64)
