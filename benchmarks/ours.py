@@ -20,6 +20,7 @@ from mellowmax.planning import solve
 
 jax.config.update("jax_compilation_cache_dir", str(Path(sys.argv[1]).parent / "compiled"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+jax.config.update("jax_cpu_enable_async_dispatch", False)  # as for jaxdp: see docs/benchmarks.md
 
 
 def resident():

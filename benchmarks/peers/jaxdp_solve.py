@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import model
 
 jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_cpu_enable_async_dispatch", False)
 chex.disable_asserts()
 
 from jaxdp.mdp import MDP

@@ -234,14 +234,14 @@ def place_pairs(array: Any, model: Model, mesh: Mesh) -> jax.Array:
     return placed if model.axis == 1 else _flipped(placed, mesh, model.pairs)
 
 
-def fetch(array: jax.Array, model: Model, n_states: int) -> Any:
+def fetch(array: jax.Array, model: Model, n_states: int, shift: float = 0.0) -> Any:
     """A result with one entry or row for each state, as a NumPy array, without the padding."""
     if array.ndim == 2 and model.axis == 0:
         array = jnp.swapaxes(array, 0, 1)
     if not array.is_fully_addressable:
         whole = NamedSharding(array.sharding.mesh, Spec())  # every process gets all
         array = jax.jit(lambda x: x, out_shardings=whole)(array).addressable_data(0)
-    return np.array(array)[:n_states]
+    return np.asarray(array)[:n_states] + shift
 
 
 def _spread(array: Any, axis: int, spec: Spec, mesh: Mesh) -> jax.Array:

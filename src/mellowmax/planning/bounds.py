@@ -71,42 +71,47 @@ def suboptimality(softmax: Softmax, n_actions: int, discount: float) -> float:
 
 
 class Evidence(NamedTuple):
-    """What the bounds are computed from; `T` is the sweep of the softmax."""
+    """What the bounds are computed from; `T` is the sweep of the softmax.
+
+    The action values are `q + shift` for a number `shift`.
+    """
 
     q: Any  # [S, A]
-    value: Any  # [S], f(q)
-    low: float  # at most min(T q - q), and not above 0
-    high: float  # at least max(T q - q), and not below 0
-    gap: float  # the largest max(q) - f(q)
+    value: Any  # [S], f(q + shift)
+    shift: float
+    low: float  # at most the minimum of the next change, T(q + shift) - (q + shift), and 0
+    high: float  # at least the maximum of it, and 0
+    gap: float  # the largest difference of a state's best action value and its value
     size: float  # at least that of any number that took part
 
 
 def of_action_values(model: Model, softmax: Softmax, q: jax.Array) -> Any:
-    """By a sweep from `q`: `q`, `value`, and the other fields of `Evidence` in one array."""
+    """By a sweep from `q`: the fields of `Evidence` after `q`, the numbers in one array."""
     v = values(model, softmax, q)
     change = action_values(model, v) - q
     low, high = smallest(change), largest(change)
     size = 2 * largest(jnp.abs(q)) + jnp.maximum(high, -low)
-    return _evidence(model, q, v, low, high, size)
+    return v, _numbers(model, q, v, 0.0, low, high, size)
 
 
-def of_sweep(model: Model, softmax: Softmax, x: jax.Array, q: jax.Array, by: Any) -> Any:
-    """The same by the sweep from `x` to `q`, for `q` shifted `by` a number.
+def of_sweep(model: Model, softmax: Softmax, x: jax.Array, q: jax.Array, shift: Any) -> Any:
+    """The same by the sweep from `x` to `q`.
 
-    A further sweep would move it by `discount P (f(q + by) - x) - by`.
+    A further sweep would change `q + shift` by `discount P (f(q + shift) - x) - shift`.
     """
-    shifted = q + by
+    shifted = q + shift
     v = values(model, softmax, shifted)
     change = v - x
-    low, high = (model.discount * edge(change) - by for edge in (smallest, largest))
-    size = largest(jnp.abs(shifted)) + largest(jnp.abs(x)) + jnp.abs(by)
-    return _evidence(model, shifted, v, low, high, size)
+    low, high = (model.discount * edge(change) - shift for edge in (smallest, largest))
+    size = largest(jnp.abs(shifted)) + largest(jnp.abs(x)) + jnp.abs(shift)
+    return v, _numbers(model, shifted, v, shift, low, high, size)
 
 
-def _evidence(model: Model, q: Any, v: Any, low: Any, high: Any, size: Any) -> Any:
+def _numbers(model: Model, q: Any, v: Any, shift: Any, low: Any, high: Any, size: Any) -> Any:
     best = q if model.allowed is None else jnp.where(model.allowed, q, -jnp.inf)
     gap = largest(jnp.max(best, axis=model.axis) - v)
-    return q, v, jnp.stack([jnp.minimum(low, 0.0), jnp.maximum(high, 0.0), gap, size])
+    numbers = (shift, jnp.minimum(low, 0.0), jnp.maximum(high, 0.0), gap, size)
+    return jnp.stack([jnp.asarray(number, q.dtype) for number in numbers])
 
 
 def largest_continuation(model: Model) -> jax.Array:

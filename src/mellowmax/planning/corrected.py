@@ -62,7 +62,7 @@ class Facts(NamedTuple):
     excess: Any  # its mean size, apart from a shift where no episode ends
     predicted: Any  # what the correction before should have left of that
     slow: Any  # are few terms not enough? 0 or 1
-    size: Any  # the largest entry of `x`
+    size: Any  # the largest entry of `x`, in absolute value
 
 
 def shifted(
@@ -74,7 +74,8 @@ def shifted(
         sweep: Sweep = state.memory
         facts = sweep.facts
         x = state.x + (sweep.change + shift(model, facts.low, facts.high))
-        return _swept(model, softmax, state, x, action_values(model, x), facts.predicted, facts.slow)
+        q = action_values(model, x)
+        return _swept(model, softmax, state, x, q, facts.predicted, facts.slow)
 
     return repeat(step, state, tolerance, limit, model.large, _rounded, taken)
 
@@ -96,8 +97,9 @@ def newton(number: int, greedy: bool) -> Callable[..., Iteration]:
             facts = sweep.facts
             matrix = derivative(model, softmax, sweep.q, greedy)
             size = jnp.maximum(facts.high, -facts.low)
-            x, left = CORRECTIONS[number](model, matrix, state.x, sweep.change, size)
+            d, left = CORRECTIONS[number](model, matrix, sweep.change, size)
             slow = (facts.slow > 0) | (left > CONVERGED * facts.excess)
+            x = state.x + d
             return _swept(model, softmax, state, x, action_values(model, x), left, slow)
 
         return repeat(step, state, tolerance, limit, model.large, _next_correction, taken)
@@ -133,7 +135,7 @@ def at_once(first: Callable[..., Iteration], steps: Callable[..., Iteration]) ->
 def evidence(model: Model, softmax: Softmax, state: Iteration) -> Any:
     """What the last sweep says of the values there, shifted by what would be added to them all."""
     sweep: Sweep = state.memory
-    by = shift(model, *sweep.facts[:2])
+    by = shift(model, sweep.facts.low, sweep.facts.high)
     return of_sweep(model, softmax, state.x, sweep.q, by)
 
 
@@ -162,10 +164,10 @@ def _swept(
     """Where the iteration stands after a sweep from `x` to `q`, and the size of the change."""
     change = values(model, softmax, q) - x
     low, high = smallest(change), largest(change)
-    size = (high - low) / 2 if model.endless else jnp.maximum(high, -low)
     facts = Facts(low, high, excess(model, change), predicted, slow, largest(jnp.abs(x)))
     numbers = jnp.stack([jnp.asarray(fact, x.dtype) for fact in facts])
-    return state._replace(x=x, memory=Sweep(q, change, numbers)), size
+    left = facts.excess if model.endless else jnp.maximum(high, -low)
+    return state._replace(x=x, memory=Sweep(q, change, numbers)), left
 
 
 def _next_correction(state: Iteration, change: jax.Array) -> jax.Array:

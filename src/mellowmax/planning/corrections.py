@@ -22,6 +22,7 @@ Whatever a correction is worth, the next sweep is in double precision.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -36,6 +37,8 @@ __all__ = ["CORRECTIONS", "Derivative", "derivative", "excess", "shift"]
 FEW_TERMS, MANY_TERMS = 5, 30
 """Terms of the sum: few where no episode ends and a shift does the rest; many where values have to
 travel, a state a term, or where few were not enough."""
+TIE = 2.0**-48
+"""Actions of a state are as good as each other to within this, relative to their values."""
 KRYLOV_STEPS = 200
 KRYLOV_SHRINK = 0.03
 """When BiCGStab stops: steps, and the size of the residual."""
@@ -65,10 +68,7 @@ def derivative(model: Model, softmax: Softmax, q: jax.Array, greedy: bool) -> De
 
 def _derivative_of_best(model: Model, q: jax.Array) -> Derivative:
     """`J` of the maximum: the transitions of the best action."""
-    q = q + _tie_break(q)
-    if model.allowed is not None:
-        q = jnp.where(model.allowed, q, -jnp.inf)
-    best = jnp.argmax(q, model.axis).astype(jnp.int32)
+    best = _best(model, q)
     states = jnp.arange(best.size, dtype=jnp.int32)
     n_actions = np.int32(q.shape[model.axis])
     flat = states * n_actions + best if model.axis == 1 else best * np.int32(best.size) + states
@@ -83,17 +83,31 @@ def _derivative_of_best(model: Model, q: jax.Array) -> Derivative:
     return Derivative(weights, tuple(map(of_best, model.successors)))
 
 
-def _tie_break(q: jax.Array) -> jax.Array:
-    """Noise of the size of rounding, the same at each call.
+def _best(model: Model, q: jax.Array) -> jax.Array:
+    """The best action of each state; of those that tie, to rounding, the first from a random one.
 
-    Where values have not arrived yet all actions tie. If the first were always taken, values could
-    not travel against it, and a step would bring them one state further; so ties fall at random.
+    Where values have not arrived yet all actions tie. If action 0 were always taken, values could
+    not travel against it, and a step would bring them one state further.
     """
-    bits = jnp.arange(q.size, dtype=jnp.uint32).reshape(q.shape)
+    if model.allowed is not None:
+        q = jnp.where(model.allowed, q, -jnp.inf)
+    top = jnp.max(q, model.axis, keepdims=True)
+    tied = q >= top - TIE * jnp.abs(top)
+    n_actions = np.int32(q.shape[model.axis])
+    start = _random(top.shape, n_actions)
+    steps = jax.lax.broadcasted_iota(jnp.int32, q.shape, model.axis) - start
+    steps = jnp.where(steps < 0, steps + n_actions, steps)
+    nearest = jnp.min(jnp.where(tied, steps, n_actions), model.axis, keepdims=True)
+    best = jnp.squeeze(start + nearest, model.axis)
+    return jnp.where(best >= n_actions, best - n_actions, best)
+
+
+def _random(shape: tuple[int, ...], n: np.int32) -> jax.Array:
+    """A number below `n` for each entry, the same at each call."""
+    bits = jnp.arange(math.prod(shape), dtype=jnp.uint32).reshape(shape)
     for multiplier in (0x7FEB352D, 0x846CA68B):  # mixes them well
         bits = (bits ^ (bits >> 16)) * np.uint32(multiplier)
-    noise = (bits ^ (bits >> 16)).astype(q.dtype) * 2.0**-32
-    return noise * (largest(jnp.abs(q)) * 2.0**-48)
+    return (bits % np.uint32(n)).astype(jnp.int32)
 
 
 def _derivative(model: Model, softmax: Softmax, q: jax.Array) -> Derivative:
@@ -121,8 +135,8 @@ def _times(model: Model, matrix: Derivative, d: jax.Array) -> jax.Array:
     return product if product.ndim == 1 else jnp.sum(product, model.axis)
 
 
-def _series(terms: int, model: Model, matrix: Derivative, x: Any, change: Any, size: Any) -> Any:
-    """The values corrected by a sum, and the mean size of its last term."""
+def _series(terms: int, model: Model, matrix: Derivative, change: Any, size: Any) -> Any:
+    """Newton's step by a sum, and the excess of its last term."""
     scale, term = _normalised(change, size)
 
     def add(_: Any, carry: Any) -> Any:
@@ -131,14 +145,14 @@ def _series(terms: int, model: Model, matrix: Derivative, x: Any, change: Any, s
         return term, total + term
 
     term, total = jax.lax.fori_loop(0, terms, add, (term, term))
-    d = total.astype(x.dtype)
+    d = total.astype(change.dtype)
     if model.endless:
-        d = d + mean(term).astype(x.dtype) * (model.discount / (1 - model.discount))
-    return x + scale * d, scale * excess(model, term)
+        d = d + mean(term).astype(change.dtype) * (model.discount / (1 - model.discount))
+    return scale * d, scale * excess(model, term)
 
 
-def _krylov(model: Model, matrix: Derivative, v: Any, change: Any, size: Any) -> Any:
-    """The values corrected by BiCGStab (van der Vorst 1992), and the mean size of its residual."""
+def _krylov(model: Model, matrix: Derivative, change: Any, size: Any) -> Any:
+    """Newton's step by BiCGStab (van der Vorst 1992), and the excess of its residual."""
     scale, b = _normalised(change, size)
 
     def times(x: jax.Array) -> jax.Array:
@@ -167,7 +181,7 @@ def _krylov(model: Model, matrix: Derivative, v: Any, change: Any, size: Any) ->
     one, zero = jnp.ones((), b.dtype), jnp.zeros_like(b)
     start = (jnp.zeros((), jnp.int32), zero, b, zero, zero, one, one, one)
     _, x, r, *_ = jax.lax.while_loop(unfinished, step, start)
-    return v + scale * x.astype(v.dtype), scale * excess(model, r)
+    return scale * x.astype(change.dtype), scale * excess(model, r)
 
 
 CORRECTIONS = (
@@ -175,8 +189,8 @@ CORRECTIONS = (
     functools.partial(_series, MANY_TERMS),
     _krylov,
 )
-"""Newton's, as functions of the model, `J`, `x` and its change: corrected values, and the mean size
-of what they leave of the change by the linear model."""
+"""Newton's, as functions of the model, `J`, and a change and its size: the step `d`, and the excess
+of what it leaves of the change by the linear model."""
 
 
 def _ratio(x: jax.Array, y: jax.Array) -> jax.Array:

@@ -41,6 +41,8 @@ STEPS = {
     "synchronous": sweeps.synchronous,
     "shifted": corrected.shifted,
 }
+EVIDENCE = (Spec(STATES), Spec())
+"""How the values and the numbers of an evidence are spread over devices."""
 PLAIN = ("in-place", "synchronous")
 """The methods whose sweeps are of action values, and not corrected."""
 
@@ -135,7 +137,7 @@ class Drive:
             state = on_every_device(first, self.mesh, outputs)(self.model, self.placed, start)
         else:
             whole = corrected.at_once(first, self._steps(method))
-            call = on_every_device(whole, self.mesh, (outputs, self._evidence_outputs))
+            call = on_every_device(whole, self.mesh, (outputs, EVIDENCE))
             width = self._width(method, end)
             self.known = call(self.model, self.placed, start, self.tolerance, width)
             state = self.known[0]
@@ -178,17 +180,14 @@ class Drive:
 
     def evidence(self, state: Iteration) -> bounds.Evidence:
         """What is known about where an iteration has come to."""
+        by_sweep = isinstance(state.memory, corrected.Sweep)
         if self.known is None or self.known[0] is not state:
-            by_sweep = isinstance(state.memory, corrected.Sweep)
             function = corrected.evidence if by_sweep else sweeps.evidence
-            call = on_every_device(function, self.mesh, self._evidence_outputs)
+            call = on_every_device(function, self.mesh, EVIDENCE)
             self.known = state, call(self.model, self.placed, state)
-        q, v, numbers = self.known[1]
-        return bounds.Evidence(q, v, *np.asarray(numbers).tolist())
-
-    @property
-    def _evidence_outputs(self) -> Any:
-        return self.model.pairs, Spec(STATES), Spec()
+        value, numbers = self.known[1]
+        q = state.memory.q if by_sweep else state.x
+        return bounds.Evidence(q, value, *np.asarray(numbers).tolist())
 
     def continuation(self) -> float:
         """The largest probability that an episode goes on, allowing for rounding."""

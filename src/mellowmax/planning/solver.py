@@ -136,7 +136,7 @@ def _solution(drive: Drive, choice: Choice, history: bool, began: float) -> Solu
     error = bounds.error_bound(evidence, horizon, mdp.n_branches)
     status = drive.status if math.isfinite(evidence.size) else "overflow"
     return Solution(
-        q=fetch(evidence.q, drive.model, mdp.n_states),
+        q=fetch(evidence.q, drive.model, mdp.n_states, evidence.shift),
         value=fetch(evidence.value, drive.model, mdp.n_states),
         converged=status == "converged",
         status=status,
