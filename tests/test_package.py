@@ -26,6 +26,7 @@ LAYERS = {
     "_worker": 0.1,
     "_rowwise": 0.0,
     "_gaps": 0.1,
+    "_one_pass": 0.0,
     "_rows": 0.1,
     "_distributions": 0.2,
     "operators": 0.3,

@@ -31,6 +31,7 @@ __all__ = [
     "Model",
     "action_values",
     "dot",
+    "entries",
     "everywhere",
     "fetch",
     "largest",
@@ -85,18 +86,27 @@ def action_values(model: Model, v: jax.Array) -> jax.Array:
 def _expected(model: Model, v: jax.Array) -> jax.Array:
     if model.successors is None:
         return model.probabilities @ v
-    return dot(model.probabilities, model.successors, v)
+    return dot(model, model.probabilities, model.successors, v)
 
 
-def dot(weights: Any, indices: Any, v: jax.Array) -> jax.Array:
+def dot(model: Model, weights: Any, indices: Any, v: jax.Array) -> jax.Array:
     """`sum_k weights[k] * v[indices[k]]`."""
 
     def branch(k: Any) -> jax.Array:
-        return weights[k] * v.at[indices[k]].get(mode="promise_in_bounds")
+        return weights[k] * entries(v, indices[k], model.large)
 
     if isinstance(weights, tuple) or len(weights) <= UNROLLED:
         return functools.reduce(jnp.add, map(branch, range(len(weights))))
     return jax.lax.fori_loop(1, len(weights), lambda k, total: total + branch(k), branch(0))
+
+
+def entries(x: jax.Array, indices: jax.Array, large: bool = False) -> jax.Array:
+    """`x[indices]`, all of which are known to be there.
+
+    To allow for negative ones takes a copy of them all, in a loop; but with it XLA on a CPU makes
+    a faster program of the sweep of a large model.
+    """
+    return x.at[indices].get(mode="promise_in_bounds", wrap_negative_indices=large)
 
 
 def values(model: Model, softmax: Softmax, q: jax.Array) -> jax.Array:

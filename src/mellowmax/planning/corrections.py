@@ -30,7 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..softmax import Softmax
-from .backup import Model, dot, everywhere, largest, mean, smallest
+from .backup import Model, dot, entries, everywhere, largest, mean, smallest
 
 __all__ = ["CORRECTIONS", "Derivative", "derivative", "excess", "shift"]
 
@@ -74,8 +74,7 @@ def _derivative_of_best(model: Model, q: jax.Array) -> Derivative:
     flat = states * n_actions + best if model.axis == 1 else best * np.int32(best.size) + states
 
     def of_best(x: jax.Array) -> jax.Array:
-        pairs = x.reshape(q.size, *x.shape[2:])
-        return pairs.at[flat].get(mode="promise_in_bounds")
+        return entries(x.reshape(q.size, *x.shape[2:]), flat)
 
     if model.successors is None:
         return Derivative(_scaled(model, of_best(model.probabilities)), None)
@@ -131,7 +130,7 @@ def _times(model: Model, matrix: Derivative, d: jax.Array) -> jax.Array:
         return matrix.weights @ d
     if model.ends:
         d = jnp.append(d, jnp.zeros(1, d.dtype))
-    product = dot(matrix.weights, successors, d)
+    product = dot(model, matrix.weights, successors, d)
     return product if product.ndim == 1 else jnp.sum(product, model.axis)
 
 

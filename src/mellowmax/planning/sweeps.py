@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..softmax import Softmax
-from .backup import Model, action_values, largest, values
+from .backup import Model, action_values, entries, largest, values
 from .bounds import of_action_values
 from .iteration import Iteration, repeat
 
@@ -118,7 +118,7 @@ def _one_value(model: Model, s: Any, a: Any, v: jax.Array) -> jax.Array:
         expected = model.probabilities[s, a] @ v
     else:
         known = jnp.append(v, jnp.zeros(1, v.dtype)) if model.ends else v
-        branches = known.at[model.successors[:, s, a]].get(mode="promise_in_bounds")
+        branches = entries(known, model.successors[:, s, a])
         expected = jnp.sum(model.probabilities[:, s, a] * branches)
     return model.rewards[s, a] + model.discount * expected
 
