@@ -33,9 +33,9 @@ def residual(successors, probabilities, rewards, discount, v):
 
 
 def again(times):
-    """Is one more run worth it? Two are made, eight if quick, and many if very quick."""
+    """Is one more run worth it? Two are made, eight if quick; if very quick, those of a second."""
     spent = sum(times)
-    return len(times) < 2 or (len(times) < 8 and spent < 20) or (len(times) < 200 and spent < 1)
+    return len(times) < 2 or (len(times) < 8 and spent < 20) or (len(times) < 2000 and spent < 1)
 
 
 def timed(call):
