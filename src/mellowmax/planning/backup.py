@@ -245,7 +245,10 @@ def place_pairs(array: Any, model: Model, mesh: Mesh) -> jax.Array:
 
 
 def fetch(array: jax.Array, model: Model, n_states: int, shift: float = 0.0) -> Any:
-    """A result with one entry or row for each state, as a NumPy array, without the padding."""
+    """A result with one entry or row for each state, as a NumPy array, without the padding.
+
+    All of it is shifted by a number on the way, which costs no more than the copy.
+    """
     if array.ndim == 2 and model.axis == 0:
         array = jnp.swapaxes(array, 0, 1)
     if not array.is_fully_addressable:

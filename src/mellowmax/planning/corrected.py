@@ -59,7 +59,7 @@ class Facts(NamedTuple):
 
     low: Any  # its minimum
     high: Any  # its maximum
-    excess: Any  # its mean size, apart from a shift where no episode ends
+    excess: Any  # its mean size; where no episode ends, half its range
     predicted: Any  # what the correction before should have left of that
     slow: Any  # are few terms not enough? 0 or 1
     size: Any  # the largest entry of `x`, in absolute value
