@@ -36,7 +36,7 @@ __all__ = [
 
 FEW, MANY, KRYLOV = range(len(CORRECTIONS))
 CONVERGED = 0.3
-"""Few terms are enough if the last is on average this much smaller than the first."""
+"""Few terms are enough if the excess of the last is at most this part of the first's."""
 TRUST = 2.0
 """The linear model predicted well if the residual is at most this many times what it said."""
 
