@@ -19,7 +19,7 @@ from pathlib import Path
 from venvs import python_of
 
 import mellowmax as mm
-from mellowmax._threads import cores
+from mellowmax._common.threads import cores
 from mellowmax.deep import reinforce, train
 
 ENVIRONMENT = "LunarLander-v3"

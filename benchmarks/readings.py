@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from mellowmax.deep import reinforce, train
-from mellowmax.experiments import fig11
+from mellowmax.experiments.items import fig11
 from mellowmax.softmax import Boltzmann, Mellowmax
 
 WEIGHINGS = {

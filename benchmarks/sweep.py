@@ -17,7 +17,7 @@ from jax.sharding import PartitionSpec as Spec
 import mellowmax as mm
 from mellowmax.mdp import garnet
 from mellowmax.planning import solve
-from mellowmax.planning.backup import STATES, action_values, on_every_device, place, values
+from mellowmax.planning.sweep import STATES, action_values, on_every_device, place, values
 
 STATES_, ACTIONS, BRANCHES = 10**6, 5, 5
 CALLS = 20

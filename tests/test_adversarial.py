@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import mellowmax as mm
 import reference
 from conftest import LIBRARIES
-from mellowmax import _one_pass
+from mellowmax._rows import one_pass as _one_pass
 
 sizes = st.floats(-12, 6).map(lambda x: 10.0**x)
 signs = st.sampled_from([-1.0, 1.0])
@@ -236,7 +236,7 @@ def test_expectations_in_half_precision(dtype):
 
 def test_few_steps_are_enough(monkeypatch):
     """No awkward row needs more than a fraction of the steps that are allowed."""
-    from mellowmax import _temperature
+    from mellowmax._rows import temperature as _temperature
 
     steps = []
 

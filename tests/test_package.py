@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+import graphlib
 import importlib
 import re
 import subprocess
@@ -16,134 +18,32 @@ import mellowmax
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "mellowmax"
 
-# A module imports only from modules of a smaller layer.
-LAYERS = {
-    "_libraries": 0.0,
-    "_files": 0.0,
-    "_npz": 0.1,
-    "_registration": 0.0,
-    "_threads": 0.0,
-    "_worker": 0.1,
-    "_rowwise": 0.0,
-    "_gaps": 0.1,
-    "_one_pass": 0.0,
-    "_rows": 0.1,
-    "_distributions": 0.2,
-    "operators": 0.3,
-    "_temperature": 1.0,
-    "policies": 1.1,
-    "softmax": 2.0,
-    "properties": 2.1,
-    "mdp._checks": 3.0,
-    "mdp._entries": 3.1,
-    "mdp.convert": 3.2,
-    "mdp.model": 3.3,
-    "mdp.generators": 3.4,
-    "mdp.taxi": 3.4,
-    "mdp": 3.5,
-    "_lanes": 3.6,
-    "planning.solution": 4.0,
-    "planning.policy": 4.0,
-    "planning.backup": 4.0,
-    "planning.iteration": 4.1,
-    "planning.bounds": 4.1,
-    "planning.sweeps": 4.2,
-    "planning.corrections": 4.1,
-    "planning.corrected": 4.2,
-    "planning.drive": 4.3,
-    "planning.solver": 4.4,
-    "planning.dense": 4.0,
-    "planning.roots": 4.1,
-    "planning.points": 4.2,
-    "planning.curves": 4.1,
-    "planning.continuation": 4.3,
-    "planning.field": 4.3,
-    "planning": 4.5,
-    "environments._start": 4.0,
-    "environments.tabular": 4.1,
-    "environments.taxi": 4.2,
-    "environments.two_state": 4.2,
-    "environments.render": 4.0,
-    "environments.gymnasium": 4.1,
-    "environments.fleet": 4.1,
-    "environments": 4.5,
-    "learning.learner": 5.0,
-    "learning.record": 5.0,
-    "learning.training": 5.0,
-    "learning.program": 5.1,
-    "learning.train": 5.2,
-    "learning.drive": 5.3,
-    "learning": 5.4,
-    "deep.episodes": 5.0,
-    "deep.network": 5.0,
-    "deep.reinforce": 5.1,
-    "deep.source": 5.2,
-    "deep.training": 5.1,
-    "deep.checkpoint": 5.3,
-    "deep.functional": 5.3,
-    "deep.vector": 5.3,
-    "deep.train": 5.4,
-    "deep.evaluate": 5.5,
-    "deep": 5.6,
-    "experiments.item": 6.0,
-    "experiments.paper": 6.0,
-    "experiments.printed": 6.0,
-    "experiments.style": 6.0,
-    "experiments.store": 6.1,
-    "experiments.intervals": 6.1,
-    "experiments.fields": 6.2,
-    "experiments.batch": 6.1,
-    "experiments.gvi": 6.2,
-    "experiments.search": 6.2,
-    "experiments.fig11": 6.3,
-    "experiments.fig2": 6.3,
-    "experiments.fig3": 6.3,
-    "experiments.fig4": 6.3,
-    "experiments.fig5": 6.3,
-    "experiments.fig6": 6.3,
-    "experiments.fig7": 6.3,
-    "experiments.fig9": 6.3,
-    "experiments.table1": 6.3,
-    "experiments.runner": 6.5,
-    "experiments": 6.6,
-    "report": 7.0,
-    "measurement": 7.1,
-    "practice": 7.1,
-    "reproduction": 7.1,
-    "cli": 7.2,
-}
 IMPORTABLE = {"numpy", "array_api_compat"}
+
+# The packages in order: a module imports from its own package and from those on earlier lines.
+ORDER = (
+    {"_typing"},
+    {"_rows", "_common"},
+    {"operators"},
+    {"policies"},
+    {"softmax"},
+    {"properties", "mdp"},
+    {"planning", "environments"},
+    {"learning", "deep"},
+    {"experiments"},
+    {"report"},
+    {"cli"},
+    {"__main__"},
+)
+RANK = {package: rank for rank, packages in enumerate(ORDER) for package in packages}
+SHARED = {"_typing", "_rows", "_common"}
+"""Private to mellowmax as a whole, not to a package of it."""
+FOUNDATION = RANK["properties"]
 
 
 def path_of(module):
     path = PACKAGE.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-
-
-def imports_of(module):
-    """The absolute names a module imports at its top level, and those inside functions."""
-    tree = ast.parse(path_of(module).read_text())
-    top = set(ast.walk(ast.Module(body=tree.body, type_ignores=[])))
-    for node in tree.body:
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.FunctionDef):
-                top -= set(ast.walk(inner)) - {inner}
-    for node in ast.walk(tree):  # an import for the type checker alone is none
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    package = ["mellowmax", *module.split(".")]
-    if path_of(module).name != "__init__.py":
-        package.pop()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, node in top
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) + 1 - node.level] if node.level else []
-            base = ".".join([*base, *(node.module or "").split(".")]).strip(".")
-            for alias in node.names:
-                name = f"{base}.{alias.name}"
-                yield name if name.removeprefix("mellowmax.") in LAYERS else base, node in top
 
 
 def modules():
@@ -152,24 +52,92 @@ def modules():
     return sorted(name for name in names if name)
 
 
-def test_every_module_has_a_layer():
-    assert set(modules()) == set(LAYERS)
+MODULES = modules()
 
 
-@pytest.mark.parametrize("module", modules())
-def test_a_module_imports_only_from_smaller_layers(module):
-    for name, _ in imports_of(module):
-        if name.startswith("mellowmax."):
-            layer = LAYERS[name.removeprefix("mellowmax.")]
-            assert layer < LAYERS[module], f"{module} imports {name}"
+def package_of(module):
+    return module.split(".")[0]
 
 
-@pytest.mark.parametrize("module", [m for m in modules() if LAYERS[m] < 3])
+@functools.cache
+def imports_of(module):
+    """What a module imports, as `(name, at the top level?)`; ours without "mellowmax."."""
+    tree = ast.parse(path_of(module).read_text())
+    for node in ast.walk(tree):  # an import for the type checker alone is none
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    inner = {
+        inside
+        for node in ast.walk(tree)
+        if isinstance(node, functions)
+        for inside in ast.walk(node)
+    }
+    package = ["mellowmax", *module.split(".")]
+    if path_of(module).name != "__init__.py":
+        package.pop()
+    found = set()
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else []
+            base = ".".join([*base, *(node.module or "").split(".")]).strip(".")
+            for alias in node.names:
+                name = f"{base}.{alias.name}"
+                names.append(name if name.removeprefix("mellowmax.") in MODULES else base)
+        found |= {(name, node not in inner) for name in names}
+    return found
+
+
+def ours(module):
+    """The modules of this package that a module imports."""
+    names = (name for name, _ in imports_of(module) if name.split(".")[0] == "mellowmax")
+    return {name.removeprefix("mellowmax").lstrip(".") for name in names} - {""}
+
+
+def test_every_package_has_a_place_in_the_order():
+    assert {package_of(module) for module in MODULES} <= set(RANK)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_imports_upwards(module):
+    own = package_of(module)
+    for name in ours(module):
+        other = package_of(name)
+        assert other == own or RANK[other] < RANK[own], f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("package", sorted(RANK))
+def test_no_cycle_inside_a_package(package):
+    inside = {module for module in MODULES if package_of(module) == package}
+    graphlib.TopologicalSorter({m: ours(m) & inside for m in inside}).prepare()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_private_module_is_imported_across_packages(module):
+    for name in ours(module):
+        parent = name.rpartition(".")[0]
+        private = any(part.startswith("_") for part in name.split("."))
+        if private and package_of(name) not in SHARED:
+            assert module.startswith(parent), f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if RANK[package_of(m)] < FOUNDATION])
 def test_the_foundation_needs_numpy_and_array_api_compat_alone(module):
+    if package_of(module) == "_common":  # what the later packages share
+        return
     for name, at_top in imports_of(module):
         root = name.split(".")[0]
         if at_top and root not in sys.stdlib_module_names | {"mellowmax", "__future__"}:
             assert root in IMPORTABLE, f"{module} imports {name}"
+
+
+def test_a_process_of_environments_does_not_import_jax():
+    code = "import sys, mellowmax.environments.fleet.worker; print('jax' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout.strip() == "False", result.stderr
 
 
 def test_the_import_works_and_is_light_without_jax_and_torch():
@@ -197,11 +165,12 @@ print(mellowmax.properties.probe(mellowmax.Mean()).non_expansion.holds)
     assert holds == "True"
 
 
-@pytest.mark.parametrize("module", modules())
+@pytest.mark.parametrize("module", MODULES)
 def test_all_is_what_a_module_defines_in_public(module):
     loaded = importlib.import_module(f"mellowmax.{module}")
     if not hasattr(loaded, "__all__"):
-        assert module.split(".")[-1].startswith("_"), f"{module} has no __all__"
+        empty = not [node for node in ast.parse(path_of(module).read_text()).body[1:]]
+        assert empty, f"{module} has no __all__"
         return
     assert len(set(loaded.__all__)) == len(loaded.__all__)
     for name in loaded.__all__:

@@ -13,19 +13,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _distributions, _one_pass
-from ._gaps import (
-    Gaps,
-    at_average,
-    gaps,
-    mean_gap,
-    mellow_gap,
-    omega_slope,
-    spread,
-    upright,
-)
-from ._rows import check_parameter, map_rows, reduce_rows
-from ._rowwise import Rowwise
+from ._rows import distributions as _distributions
+from ._rows import one_pass as _one_pass
+from ._rows.arguments import check_parameter, map_rows, reduce_rows
+from ._rows.dispatch import Rowwise
+from ._rows.gaps import Gaps, at_average, gaps, mean_gap, mellow_gap, omega_slope, spread, upright
 
 __all__ = [
     "boltzmann",

@@ -14,17 +14,12 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from . import _distributions
-from ._libraries import uniform
-from ._rows import check_parameter, map_rows, moved, reduce_rows
-from ._rowwise import Rowwise
-from ._temperature import temperature_rows
-from .operators import (
-    boltzmann_policy_rows,
-    epsilon_greedy_policy_rows,
-    greedy_rows,
-    uniform_rows,
-)
+from ._rows import distributions as _distributions
+from ._rows.arguments import check_parameter, map_rows, moved, reduce_rows
+from ._rows.dispatch import Rowwise
+from ._rows.libraries import uniform
+from ._rows.temperature import temperature_rows
+from .operators import boltzmann_policy_rows, epsilon_greedy_policy_rows, greedy_rows, uniform_rows
 
 __all__ = [
     "boltzmann_log_policy",

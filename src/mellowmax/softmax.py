@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from . import operators, policies
-from ._libraries import pytree
-from ._rows import check_parameter
+from ._rows.arguments import check_parameter
+from ._rows.pytrees import pytree
 
 __all__ = ["Boltzmann", "EpsilonGreedy", "Max", "Mean", "Mellowmax", "Softmax"]
 

@@ -7,13 +7,13 @@ what they have learned.
 from .checkpoint import Saved, load_policy
 from .episodes import Episodes
 from .evaluate import Evaluation, evaluate, watch
-from .functional import Functional
 from .network import HeldTemperature, Network, Policy
 from .reinforce import Reinforce, State, reinforce
-from .source import Advance, Source
+from .result import Progress, Training
+from .rollouts.functional import Functional
+from .rollouts.gymnasium import Vector
+from .rollouts.rollouts import Advance, Source
 from .train import train
-from .training import Progress, Training
-from .vector import Vector
 
 __all__ = [
     "Advance",

@@ -12,11 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import _npz
+from .._common import npz as _npz
 from ..softmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, Softmax
 from .network import HeldTemperature, Network, Policy
 from .reinforce import Reinforce, State
-from .source import WIDTH, Advance, Source
+from .rollouts.rollouts import WIDTH, Advance, Source
 
 __all__ = ["Saved", "Stand", "described", "load", "load_policy", "path_of", "save"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from .._libraries import pytree
+from .._rows.pytrees import pytree
 
 __all__ = ["CHUNK", "Episodes", "padded_length"]
 

@@ -11,15 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._lanes import fold, key_data
-from .._threads import cores
-from .._worker import flat
-from ..mdp import _checks as checks
+from .._common import checks
+from .._common.runs import fold, key_data
+from .._common.threads import cores
+from ..environments.fleet.worker import flat
 from .network import Policy
 from .reinforce import State, reinforce
-from .source import WIDTH
+from .rollouts.gymnasium import Vector
+from .rollouts.rollouts import WIDTH
 from .train import source_of
-from .vector import Vector
 
 __all__ = ["Evaluation", "check_sizes", "evaluate", "watch"]
 

@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .._libraries import pytree
+from .._rows.pytrees import pytree
 from ..policies import boltzmann_log_policy, boltzmann_policy, choose, mellowmax_temperature
 from ..softmax import Mellowmax, Softmax
 

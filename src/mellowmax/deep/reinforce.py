@@ -25,8 +25,8 @@ import numpy as np
 import optax
 from jax import lax
 
-from .._rows import check_parameter
-from ..mdp import _checks as checks
+from .._common import checks
+from .._rows.arguments import check_parameter
 from ..softmax import Mellowmax, Softmax
 from .episodes import CHUNK, Episodes
 from .network import HeldTemperature, Network, Policy

@@ -15,19 +15,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._lanes import fold, grid, key_data, run_numbers, setting_of_lane, spread
-from .._rows import check_parameter
-from .._threads import cores, side_by_side
+from .._common import checks
+from .._common.runs import fold, grid, key_data, run_numbers, setting_of_lane, spread
+from .._common.threads import cores, side_by_side
+from .._rows.arguments import check_parameter
 from ..environments import tabular
 from ..mdp import MDP
-from ..mdp import _checks as checks
 from .checkpoint import Stand, described, load, path_of, save
-from .functional import Functional
 from .network import Policy
 from .reinforce import Reinforce, State
-from .source import WIDTH, Source
-from .training import Progress, Training
-from .vector import Vector
+from .result import Progress, Training
+from .rollouts.functional import Functional
+from .rollouts.gymnasium import Vector
+from .rollouts.rollouts import WIDTH, Source
 
 __all__ = ["source_of", "train"]
 

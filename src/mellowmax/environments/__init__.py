@@ -1,4 +1,4 @@
-"""Layer 4: environments, as pure JAX functions and as Gymnasium environments of the same.
+"""Environments, as pure JAX functions and as Gymnasium environments of the same.
 
 An environment is a module with `params(...)`, `reset(key, params)` and
 `step(key, state, action, params)`, written for one instance. Any MDP is one through `tabular`.
@@ -7,9 +7,22 @@ Importing this registers `mellowmax/TwoState-v0` and `mellowmax/MultiPassengerTa
 Gymnasium; `gymnasium.make("mellowmax.environments:mellowmax/TwoState-v0")` does both.
 """
 
-from .._registration import register
-from . import tabular, taxi, two_state
+import importlib
+from typing import Any
+
+from .._common.gymnasium_ids import register
 
 __all__ = ["tabular", "taxi", "two_state"]
 
 register()
+
+
+def __getattr__(name: str) -> Any:
+    """The functional environments, which need JAX, on first use."""
+    if name in __all__:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -11,11 +11,11 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from ..mdp import _checks as checks
+from .._common import checks
 from ..mdp.generators import two_state
 from ..mdp.model import MDP
 from ..mdp.taxi import GRID, TaxiGrid, multi_passenger_taxi
-from ._start import start_states
+from .start import start_states
 
 if TYPE_CHECKING:
     from .render import TaxiPicture

@@ -20,9 +20,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._libraries import pytree
+from .._rows.pytrees import pytree
 from ..mdp import MDP
-from ._start import start_states
+from .start import start_states
 
 __all__ = ["Params", "Step", "move", "observe", "params", "reset", "start", "step"]
 

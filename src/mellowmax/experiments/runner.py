@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from .. import __version__
-from .._files import replacing
+from .._common.files import replacing
 from . import style
 from .item import Item, LongItem, Stopped, Verdict, Work
 from .store import Store, read_table, write_table
@@ -40,7 +40,7 @@ def load(name: str) -> Item:
     """The module of an item."""
     if name not in ITEMS:
         raise ValueError(f"`ITEM` must be one of {', '.join(ITEMS)}, got {name!r}")
-    return cast(Item, importlib.import_module(f".{name}", __package__))
+    return cast(Item, importlib.import_module(f".items.{name}", __package__))
 
 
 @dataclasses.dataclass(frozen=True)

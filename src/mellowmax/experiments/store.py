@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .. import __version__
-from .._files import replacing
+from .._common.files import replacing
 from .item import Spec
 
 __all__ = ["Store", "read_table", "write_table"]

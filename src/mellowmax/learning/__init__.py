@@ -1,9 +1,9 @@
 """Layer 5: tabular learning. SARSA and its kin with any softmax, thousands of runs at once."""
 
-from .drive import drive
+from .gymnasium import drive
 from .learner import Learned, Learner, Update, expected_sarsa, q_learning, sarsa
+from .result import Training
 from .train import train
-from .training import Training
 
 __all__ = [
     "Learned",

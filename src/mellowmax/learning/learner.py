@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .._rows import check_parameter
+from .._rows.arguments import check_parameter
 from ..operators import maximum
 from ..policies import choose
 from ..softmax import Softmax

@@ -13,16 +13,16 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
-from .._lanes import grid, key_data, run_numbers, setting_of_lane, spread
-from .._threads import on_all_cores
+from .._common import checks
+from .._common.runs import grid, key_data, run_numbers, setting_of_lane, spread
+from .._common.threads import on_all_cores
 from ..environments import tabular
 from ..mdp import MDP
-from ..mdp import _checks as checks
 from ..softmax import Softmax
+from .functional import DRAWS, Lanes, Schedules, learn
 from .learner import Learner
-from .program import DRAWS, Lanes, Schedules, learn
 from .record import Bins, Episodes
-from .training import Training
+from .result import Training
 
 __all__ = ["recorder_of", "settings_of", "train"]
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .._registration import make
-from . import _checks as checks
-from ._entries import (
+from .._common import checks
+from .._common.gymnasium_ids import make
+from .transitions import (
     Entries,
     check_sizes,
     coordinates,

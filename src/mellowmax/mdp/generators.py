@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _checks as checks
+from .._common import checks
 from .model import MDP
 
 __all__ = ["chain", "garnet", "grid_world", "random_mdp", "two_state"]

@@ -21,9 +21,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from .. import _npz
-from . import _checks as checks
-from . import convert
+from .._common import checks, npz
+from . import convert, validate
 
 __all__ = ["MDP"]
 
@@ -87,18 +86,18 @@ class MDP:
             raise ValueError(f"{rule}, got {rewards.shape}")
         discount = checks.real("discount", self.discount, 0, 1)
         sparse = self.successors is not None
-        successors = checks.successor_indices(self.successors, shape) if sparse else None
+        successors = validate.successor_indices(self.successors, shape) if sparse else None
         allowed = checks.mask("allowed", self.allowed, shape[:2])
         terminal = checks.mask("terminal", self.terminal, shape[:1])
 
         there = np.ones(shape[:2], np.bool_) if allowed is None else allowed.copy()
         if terminal is None:
-            terminal = checks.absorbing(successors, probabilities, rewards, there)
+            terminal = validate.absorbing(successors, probabilities, rewards, there)
         there[terminal] = False
         if not there.all():
             probabilities = np.where(there[..., None], probabilities, 0.0)
-            rewards = np.where(checks.like(there, rewards), rewards, 0.0)
-        checks.distributions(probabilities, there)
+            rewards = np.where(validate.like(there, rewards), rewards, 0.0)
+        validate.distributions(probabilities, there)
         if rewards.ndim == 3:
             rewards = np.where(probabilities > 0, rewards, 0.0)  # what cannot happen earns nothing
         checks.finite("rewards", rewards)
@@ -158,7 +157,7 @@ class MDP:
         return f"MDP({', '.join(parts)})"
 
     def _check_that_every_policy_ends(self, there: npt.NDArray[np.bool_]) -> None:
-        endless = checks.endless(self.successors, self.probabilities, there)
+        endless = validate.endless(self.successors, self.probabilities, there)
         if endless is not None:
             raise ValueError(
                 "`discount` must be below 1 unless every policy ends, got 1 and a policy that "
@@ -347,7 +346,7 @@ class MDP:
     def save(self, path: str | Path) -> None:
         """Write the MDP to an `.npz` file, whole or not at all."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        _npz.write(path, "MDP", fields)
+        npz.write(path, "MDP", fields)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -356,7 +355,7 @@ class MDP:
         Raises:
             ValueError: for a file that is truncated, of another kind, or of a newer version.
         """
-        fields = _npz.read(path, "MDP")
+        fields = npz.read(path, "MDP")
         return cls(**{"successors": None} | fields | {"discount": fields["discount"].item()})
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from . import _checks as checks
+from .._common import checks
 from .model import MDP
 
 __all__ = ["GRID", "TaxiGrid", "multi_passenger_taxi"]

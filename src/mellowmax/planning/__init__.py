@@ -1,11 +1,11 @@
 """Layer 4: planning. From an MDP and a softmax to values, with proved bounds."""
 
 from .bounds import suboptimality
-from .continuation import Branch, Fold, Trace, trace_fixed_points
-from .field import VectorField, vector_field
-from .points import FixedPoint, FixedPoints, fixed_points
+from .fixed_points.find import FixedPoint, FixedPoints, fixed_points
+from .fixed_points.trace import Branch, Fold, Trace, trace_fixed_points
+from .fixed_points.vector_field import VectorField, vector_field
 from .solution import NotConvergedError, Progress, Solution
-from .solver import evaluate, solve
+from .solve import evaluate, solve
 
 __all__ = [
     "Branch",

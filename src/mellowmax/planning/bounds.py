@@ -33,7 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..softmax import Max, Softmax
-from .backup import Model, action_values, largest, smallest, values
+from .sweep import Model, action_values, largest, smallest, values
 
 __all__ = [
     "Evidence",

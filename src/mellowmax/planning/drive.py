@@ -15,17 +15,12 @@ from jax.sharding import PartitionSpec as Spec
 
 from ..mdp import MDP
 from ..softmax import Softmax
-from . import bounds, corrected, sweeps
-from .backup import (
-    STATES,
-    on_every_device,
-    place,
-    place_pairs,
-    place_states,
-    specifications,
-)
-from .iteration import HISTORY, ROUNDING, Iteration, Record, begin
+from . import bounds
+from .loop import HISTORY, ROUNDING, Iteration, Record, begin
+from .methods import corrected
+from .methods import plain as sweeps
 from .solution import Progress
+from .sweep import STATES, on_every_device, place, place_pairs, place_states, specifications
 
 __all__ = ["Callback", "Drive"]
 

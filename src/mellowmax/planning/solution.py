@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from .. import _npz
+from .._common import npz as _npz
 from ..softmax import Softmax
 
 __all__ = ["NotConvergedError", "Progress", "Solution"]

@@ -1,0 +1,44 @@
+"""The ids of the environments in Gymnasium, given as text so that nothing of ours is imported.
+
+Gymnasium has had no plugins since 1.0: a package is imported before its ids are known, or the id
+names the module, as in `gymnasium.make("mellowmax.environments:mellowmax/TwoState-v0")`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = ["ENVIRONMENTS", "make", "register"]
+
+ENVIRONMENTS = {
+    "mellowmax/TwoState-v0": "mellowmax.environments.gymnasium:TwoState",
+    "mellowmax/MultiPassengerTaxi-v0": "mellowmax.environments.gymnasium:MultiPassengerTaxi",
+}
+"""No id has a limit of steps: the paper's episodes have none, and its values would be others."""
+
+
+def register() -> None:
+    """Tell Gymnasium the ids; a second call changes nothing, nor does one without Gymnasium."""
+    try:
+        gymnasium = importlib.import_module("gymnasium")
+    except ImportError:
+        return
+    for name, entry_point in ENVIRONMENTS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(id=name, entry_point=entry_point)
+
+
+def make(name: str, **options: Any) -> Any:
+    """The Gymnasium environment of an id, ours included, with Gymnasium's own options.
+
+    Raises:
+        ValueError: for an id that Gymnasium cannot make one from.
+    """
+    gymnasium = importlib.import_module("gymnasium")
+    register()
+    try:
+        return gymnasium.make(name, **options)
+    except (gymnasium.error.Error, ImportError) as error:
+        rule = "`environment` must be the id of a Gymnasium environment"
+        raise ValueError(f"{rule}, got {name!r}: {error}") from error

@@ -1,0 +1,174 @@
+"""Many Gymnasium environments side by side, in as many processes as there are cores."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import cloudpickle
+import gymnasium
+import numpy as np
+from gymnasium.vector.utils import batch_space
+
+from ..._common import checks
+from ..._common.gymnasium_ids import make
+from .worker import NOTHING, RESET, SIZE, STEP, WELL, Group, record_of
+
+__all__ = ["Fleet"]
+
+
+class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """A Gymnasium vector environment whose environments can rest.
+
+    Gymnasium's own step every environment at every step, whether its episode is needed or not, in
+    one process or in one process each. Here a few processes have a share of them each, nothing is
+    reset by itself, and an environment whose action is -1 is left alone, with the reward 0: it
+    rests until `reset(seed=..., options={"reset_mask": mask})` begins another episode. What an
+    episode is depends on its seed and its actions alone.
+
+    Args:
+        environment: an id, or a function without arguments that makes an environment.
+        num_envs: how many.
+        workers: how many processes to have; 0 to have them in this one.
+
+    Raises:
+        ValueError: for an argument that is not as above.
+        RuntimeError: when an environment fails in its process.
+
+    Examples:
+        >>> fleet = Fleet("CartPole-v1", 3, workers=0)
+        >>> observations, _ = fleet.reset(seed=[1, 2, 3])
+        >>> observations, rewards, terminated, truncated, _ = fleet.step(np.array([0, 1, 0]))
+        >>> print(observations.shape, rewards)
+        (3, 4) [1. 1. 1.]
+        >>> fleet.close()
+    """
+
+    def __init__(
+        self, environment: str | Callable[[], Any], num_envs: int, *, workers: int = 0
+    ) -> None:
+        self.num_envs = checks.whole("num_envs", num_envs, 1)
+        workers = min(checks.whole("workers", workers, 0), num_envs)
+        one = functools.partial(make, environment) if isinstance(environment, str) else environment
+        env = one()
+        self.single_observation_space = env.observation_space
+        self.single_action_space = env.action_space
+        self.metadata = {**env.metadata, "autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED}
+        self.spec = env.spec
+        env.close()
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        # Neighbours are alike, as the episodes of a run are: deal them out one by one.
+        shares = [np.arange(k, num_envs, workers) for k in range(workers)]
+        record = record_of(self.single_observation_space)
+        self._group = None if workers else Group(one, num_envs)
+        self._records = np.zeros(num_envs, record) if self._group is None else self._group.records
+        self._workers: list[_Worker] = []
+        try:
+            self._workers += (_Worker(one, share, record) for share in shares)
+            for worker in self._workers:
+                worker.wait()
+        except BaseException:
+            self.close()
+            raise
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin episodes.
+
+        Args:
+            seed: for each environment; a number `n` for `n`, `n + 1` and so on; None to draw them.
+            options: `{"reset_mask": mask}` for those that are to begin an episode; else all.
+
+        Returns:
+            The observations, and `{}`.
+        """
+        if seed is None:
+            seed = [None] * self.num_envs
+        if isinstance(seed, int):
+            seed = range(seed, seed + self.num_envs)
+        mask = np.ones(self.num_envs, np.bool_) if options is None else options["reset_mask"]
+        drawn = [secrets.randbelow(2**31) if one is None else one for one in seed]
+        seeds = np.where(mask, np.asarray(drawn, np.int64), NOTHING)
+        self._command(RESET, seeds)
+        return self._records["observation"].copy(), {}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Take an action in every environment, or none where it is -1."""
+        self._command(STEP, np.asarray(actions, np.int64))
+        records = self._records
+        names = ("observation", "reward", "terminated", "truncated")
+        return *(records[name].copy() for name in names), {}  # type: ignore[return-value]
+
+    def _command(self, command: bytes, numbers: Any) -> None:
+        if self._group is not None:
+            (self._group.reset if command == RESET else self._group.step)(numbers)
+            return
+        self._records["reward"] = 0.0
+        awake = [worker for worker in self._workers if (numbers[worker.share] != NOTHING).any()]
+        for worker in awake:
+            worker.command(command, numbers[worker.share])
+        for worker in awake:
+            self._records[worker.share] = worker.answer()
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """End the processes."""
+        if self._group is not None:
+            self._group.close()
+        for worker in self._workers:
+            worker.close()
+
+
+class _Worker:
+    """A process with a share of the environments, from this side."""
+
+    def __init__(self, make: Callable[[], Any], share: Any, record: np.dtype[Any]) -> None:
+        self.share = share
+        self._received = bytearray(len(share) * record.itemsize)
+        self._records = np.frombuffer(self._received, record)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "mellowmax.environments.fleet.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._commands, self._answers = self._process.stdin, self._process.stdout
+        task = cloudpickle.dumps((make, len(share)))
+        self._commands.write(SIZE.pack(len(task)) + task)
+        self._commands.flush()
+
+    def wait(self) -> None:
+        sign = self._answers.read(1)
+        if sign != WELL:
+            said = self._answers.read().decode() or "it ended\n"
+            raise RuntimeError(f"a process of environments failed: {said.splitlines()[-1]}")
+
+    def command(self, command: bytes, numbers: Any) -> None:
+        try:
+            self._commands.write(command + numbers.tobytes())
+            self._commands.flush()
+        except BrokenPipeError:
+            self.wait()  # which says why
+
+    def answer(self) -> Any:
+        self.wait()
+        self._answers.readinto(self._received)  # type: ignore[attr-defined]
+        return self._records
+
+    def close(self) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it has ended already
+            self._commands.close()
+        self._answers.close()
+        self._process.wait()

@@ -1,0 +1,240 @@
+"""Figure 4: the fixed points of planning under Boltzmann's softmax, over beta.
+
+The branches are followed by their length, through the folds where two fixed points meet, so that
+the unstable ones in the middle are found like the others. At every beta where the figure was read,
+all fixed points are computed too, by a search that is complete.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...mdp import two_state
+from ...planning import fixed_points, trace_fixed_points
+from ...softmax import Boltzmann
+from .. import paper, style
+from ..item import NAMES, Claim, Spec, Verdict
+
+__all__ = [*NAMES]
+
+TITLE = "Fixed points of planning under Boltzmann's softmax"
+SOURCE = "Figure 4, section 4"
+VERSION = 1
+RULE = (
+    "A window of beta, between two folds, has more than one fixed point, and holds beta = 16.55. "
+    "Its ends are within 0.02 of the figure's, 16.50 and 16.78: with the fitted labels, and with "
+    "the printed ones. Every point read off the figure is, at its beta, within 0.006 of ours."
+)
+DEVIATIONS = (
+    "Figure 1 prints rounded labels, with which the window lies elsewhere (see the claims). The "
+    "two-state MDP of the branches has values that were fitted to figure 4 and round to the "
+    "printed ones.",
+    "The figure shows two fixed points in the window. There is a third between them, which is "
+    "unstable.",
+)
+_VALUES = {"beta": "the parameter", "q_a": "Q(s1, a)", "q_b": "Q(s1, b)"}
+COLUMNS = {
+    "branches": {
+        "labels": "fitted or printed: the numbers of the two-state MDP",
+        "branch": "the number of the curve; rows are in order along it",
+        **_VALUES,
+        "spectral_radius": "of the Jacobian of a sweep",
+        "stable": "is it below 1?",
+    },
+    "folds": {"labels": "fitted or printed", **_VALUES},
+    "counts": {
+        "labels": "fitted or printed",
+        "beta": "one where the figure was read, or the paper's 16.55",
+        "fixed_points": "how many there are, proved to be all",
+        "stable": "how many of them are stable",
+    },
+    "distances": {
+        "action": "a or b",
+        "branch": "the figure's: lower or upper",
+        "beta": "where the figure was read",
+        "paper": "Q(s1, action) there",
+        "ours": "the same at our lowest or highest fixed point, with the fitted labels",
+        "distance": "how far apart the two are",
+    },
+}
+_WINDOW = (16.50, 16.78)
+"""The figure's, where it has two curves."""
+_ENDS, _WITHIN = 0.02, 0.006
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """What is computed."""
+
+    beta: float = 16.55
+    """The paper's own (section 2 and figure 5)."""
+    discount: float = 0.98
+    """Figure 1 (section 2)."""
+    first: float = 15.0
+    """The lowest beta of the branches: figure 4 was read from 15.15 to 18.89 (section 4)."""
+    last: float = 19.0
+    """The highest."""
+    step: float = 0.004
+    """The longest step along a branch, as a share of the range; ours."""
+
+
+SCALES = {"quick": Config(step=0.02), "paper": Config()}
+SECONDS = {"quick": 4.0, "paper": 4.0}
+_LABELS = ("fitted", "printed")
+
+
+def cells(config: Config) -> dict[str, Spec]:
+    """The fitted values, and the printed labels."""
+    read = {float(beta) for beta in paper.read("fig4_fixed_points")["beta"]}
+    base = dataclasses.asdict(config) | {"at": sorted(read | {config.beta})}
+    return {name: base | {"printed": name == "printed"} for name in _LABELS}
+
+
+def run(spec: Spec) -> pd.DataFrame:
+    """The branches, the folds, and the fixed points at each beta of `at`, one below the other."""
+    mdp = two_state(printed=spec["printed"], discount=spec["discount"])
+    trace = trace_fixed_points(mdp, Boltzmann, [spec["first"], spec["last"]], step=spec["step"])
+    parts: list[tuple[str, int, Any, Any, Any]] = [
+        ("branch", number, branch.parameters, branch.q[:, 0], branch.spectral_radius)
+        for number, branch in enumerate(trace.branches)
+    ]
+    parts += [("fold", 0, fold.parameter, fold.q[None, 0], [1.0]) for fold in trace.folds]
+    for beta in spec["at"]:
+        found = fixed_points(mdp, Boltzmann(beta))
+        if not found.complete:
+            raise RuntimeError(f"the fixed points at beta = {beta} are not proved to be all")
+        radii = [point.spectral_radius for point in found]
+        parts.append(("at", 0, beta, np.array([point.q[0] for point in found]), np.array(radii)))
+    names = ("part", "branch", "beta", "q_a", "q_b", "spectral_radius")
+    frames = [
+        pd.DataFrame(dict(zip(names, (part, number, beta, *q.T, radii), strict=True)))
+        for part, number, beta, q, radii in parts
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The parts of the cells, and what is read off the figure beside the fitted ones."""
+    both = pd.concat([cells[name].assign(labels=name) for name in _LABELS], ignore_index=True)
+    both["stable"] = both["spectral_radius"] < 1
+    rows = both[both["part"] == "at"]
+    groups = rows.groupby(["labels", "beta"])
+    counts = groups["stable"].agg(["size", "sum"]).reset_index()
+    counts.columns = list(COLUMNS["counts"])
+    result = {
+        part: both.loc[both["part"] == kind, list(COLUMNS[part])].reset_index(drop=True)
+        for part, kind in (("branches", "branch"), ("folds", "fold"))
+    }
+    return result | {"counts": counts, "distances": _distances(rows[rows["labels"] == "fitted"])}
+
+
+def _distances(ours: pd.DataFrame) -> pd.DataFrame:
+    """At each beta the lower curve belongs to the lowest fixed point, the upper to the highest."""
+    table = paper.read("fig4_fixed_points").rename(columns={"q": "paper"})
+    ends = ours.groupby("beta")[["q_a", "q_b"]].agg(["min", "max"])
+    kinds = {"lower": "min", "upper": "max"}
+    table["ours"] = [
+        ends.loc[row.beta, (f"q_{row.action}", kinds[row.branch])] for row in table.itertuples()
+    ]
+    table["distance"] = abs(table["ours"] - table["paper"])
+    return table[list(COLUMNS["distances"])]
+
+
+def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+    """Q(s1, a) and Q(s1, b) at the fixed points, under the points of the paper's figure."""
+    figure, axes = style.figure(2, height=4.4)
+    fitted = style.COLOURS["boltzmann"]["color"]
+    for axis, action, ylim in zip(axes, "ab", ((0.46, 0.78), (0.54, 1.02)), strict=True):
+        column = f"q_{action}"
+        for labels, colour, width in (("printed", "#999999", 1.0), ("fitted", fitted, 2.0)):
+            branches = tables["branches"].query("labels == @labels")
+            for _, rows in branches.groupby("branch"):
+                look = {"color": colour, "lw": width}
+                solid = rows[column].where(rows["stable"])
+                axis.plot(rows["beta"], solid, **look, label=f"{labels}, stable")
+                look["ls"] = (0, (3, 2))  # below the solid line, where there is one
+                axis.plot(rows["beta"], rows[column], **look, label=f"{labels}, unstable")
+        for fold in tables["folds"].query("labels == 'fitted'").itertuples():
+            at = fold.beta, getattr(fold, column)
+            axis.plot(*at, "o", color="black", ms=5, zorder=4)
+            low = fold.beta < sum(_WINDOW) / 2
+            look = {"ha": "right" if low else "left", "va": "center", "zorder": 5}
+            shift = (-7, 0) if low else (7, 0)
+            axis.annotate(f"{fold.beta:.3f}", at, xytext=shift, textcoords="offset points", **look)
+        points = tables["distances"].query("action == @action")
+        look = style.PAPER | {"ls": "none", "label": "the paper's figure 4", "zorder": 3}
+        axis.plot(points["beta"], points["paper"], **look)
+        axis.axvline(Config.beta, color="#555555", lw=0.8, ls=":")
+        axis.set(xlabel=r"$\beta$", ylabel=f"$Q(s_1, {action})$", xlim=(16.2, 17.2), ylim=ylim)
+        axis.set_title(f"Fixed points, action {action}")
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=3)
+    return {"branches": figure}
+
+
+def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
+    """By the rule above."""
+    windows = {
+        labels: tables["folds"].query("labels == @labels")["beta"].agg(["min", "max"]).to_numpy()
+        for labels in _LABELS
+    }
+    off = {labels: float(abs(ends - _WINDOW).max()) for labels, ends in windows.items()}
+    words = {labels: f"{low:.4f} to {high:.4f}" for labels, (low, high) in windows.items()}
+    here = tables["counts"].query("labels == 'fitted' and beta == @Config.beta").iloc[0]
+    points = tables["distances"]
+    distance = points["distance"]
+    low, high = windows["fitted"]
+    theirs = f"{_WINDOW[0]:.2f} to {_WINDOW[1]:.2f}"
+    claims = (
+        Claim(
+            "For a range of beta, with 16.55 in it, there is more than one fixed point",
+            "two, in figures 4 and 5",
+            f"{words['fitted']}; {here['fixed_points']} at {Config.beta:g}, {here['stable']} of "
+            "them stable",
+            bool(low < Config.beta < high and here["fixed_points"] > 1),
+        ),
+        Claim(
+            "The range is the figure's, with the fitted labels",
+            theirs,
+            f"{words['fitted']}, off by {off['fitted']:.4f} at most",
+            off["fitted"] <= _ENDS,
+        ),
+        Claim(
+            "The range is the figure's, with the labels that figure 1 prints",
+            theirs,
+            f"{words['printed']}, off by {off['printed']:.4f} at most",
+            off["printed"] <= _ENDS,
+        ),
+        Claim(
+            f"The figure's points lie on our branches, to {_WITHIN:g}",
+            f"{len(points)} points",
+            f"{(distance <= _WITHIN).sum()} of them within {_WITHIN:g}; {distance.median():.4f} in "
+            f"the median, {distance.max():.4f} at most",
+            bool((distance <= _WITHIN).all()),
+        ),
+    )
+    return Verdict(claims, _summary(claims, points))
+
+
+def _summary(claims: tuple[Claim, ...], points: pd.DataFrame) -> str:
+    """What the claims add up to; where points are off, how."""
+    held = [claim.holds for claim in claims]
+    first = f"Planning has {'several fixed points' if held[0] else 'one fixed point'} at 16.55."
+    if held[-1]:
+        return first
+    lines = {
+        action: (np.polyfit(rows["paper"], rows["ours"], 1), rows)
+        for action, rows in points.groupby("action")
+    }
+    slopes = " and ".join(f"{line[0]:.3f} for {action}" for action, (line, _) in lines.items())
+    left = [abs(np.polyval(line, rows["paper"]) - rows["ours"]) for line, rows in lines.values()]
+    return (
+        f"{first} The figure's curves are ours in shape, not to the width of a line: ours against "
+        f"theirs is a straight line of slope {slopes}, to {pd.concat(left).median():.4f} in the "
+        "median. A vertical scale that was read wrongly would look so; we cannot tell."
+    )

@@ -1,0 +1,236 @@
+"""A curve of fixed points, in state values and a softmax's parameter, and how to walk along it.
+
+The curve solves `f_p(q(v)) - v = 0`: one equation fewer than unknowns. A step goes along the
+tangent; Newton's method then finds the curve on the plane across it. The matrix of that, the
+derivative bordered by the direction, is regular at folds too, and its determinant keeps its sign
+along a curve: a step that changes it has strayed to another one.
+
+The unknowns are scaled, so that a step means as much for values as for the parameter.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+
+from ...softmax import Softmax
+from .dense import Dense, Floats, newton
+
+__all__ = ["Curve", "Family", "Point", "between", "crossings", "fold_points", "follow"]
+
+Family = Callable[[float], Softmax]
+Point = Floats  # [S + 1], scaled: the state values, then the parameter, 0 to 1 over its range
+
+_SHORTEST = 1e-10  # step, before a branch counts as broken off
+_KINK = 1e-6  # step at which a corner or a crossing of branches is stepped over
+_MOST_POINTS = 20_000
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Curve:
+    """The equations `f_p(q(v)) - v = 0` in scaled unknowns."""
+
+    model: Dense
+    family: Family
+    first: float
+    last: float
+    low: Floats
+    high: Floats
+    unit: float  # of the state values: their range, times the root of how many there are
+
+    @classmethod
+    def of(cls, model: Dense, family: Family, first: float, last: float) -> Curve:
+        """The curve of a family over a range of its parameter."""
+        low, high = model.box()
+        unit = float(np.linalg.norm(high - low)) or float(abs(high).max()) or 1.0
+        return cls(model, family, first, last, low, high, unit)
+
+    def scaled(self, values: Floats, parameters: Floats | float) -> Floats:
+        """Points from state values and parameters."""
+        levels = (np.asarray(parameters)[..., None] - self.first) / (self.last - self.first)
+        return np.concatenate([values / self.unit, levels], axis=-1)
+
+    def parameter(self, point: Point) -> float:
+        """The parameter of a point, unscaled."""
+        return float((1 - point[-1]) * self.first + point[-1] * self.last)
+
+    def residual(self, point: Point) -> Floats:
+        """`f_p(q(v)) - v`, scaled: 0 on the curve."""
+        softmax = self.family(self.parameter(point))
+        return self.model.residual(softmax, point[:-1] * self.unit) / self.unit
+
+    def matrix(self, point: Point) -> Floats:
+        """The derivative of the residual, `[S, S + 1]`."""
+        v = point[:-1] * self.unit
+        jacobian = self.model.jacobian(self.family(self.parameter(point)), v)
+        q, width = self.model.q(v), 1e-5
+        ends = max(point[-1] - width, 0.0), min(point[-1] + width, 1.0)  # there may be none beyond
+        below, above = (
+            self.model.value(self.family(self.first + end * (self.last - self.first)), q)
+            for end in ends
+        )
+        slope = (above - below) / ((ends[1] - ends[0]) * self.unit)
+        return np.column_stack([jacobian - np.eye(len(v)), slope])
+
+    def tangent(self, point: Point, along: Point) -> tuple[Point, float]:
+        """The unit tangent in the direction `along`, and the sign of the bordered determinant."""
+        matrix = np.vstack([self.matrix(point), along])
+        right = np.zeros(len(point))
+        right[-1] = 1.0
+        tangent = _solve(matrix, right)
+        tangent /= np.linalg.norm(tangent)
+        matrix[-1] = tangent
+        return tangent, float(np.linalg.slogdet(matrix)[0])
+
+    def corrected(self, guess: Point, across: Point) -> Point | None:
+        """The fixed point on the plane through `guess` across a direction; None if none is near."""
+        point = guess
+        for _ in range(10):
+            residual = np.append(self.residual(point), (point - guess) @ across)
+            change = _solve(np.vstack([self.matrix(point), across]), -residual)
+            point = point + change
+            if not (np.isfinite(point).all() and -1e-9 <= point[-1] <= 1 + 1e-9):
+                return None
+            point[-1] = min(max(point[-1], 0.0), 1.0)
+            size = np.linalg.norm(change)
+            if size < 1e-10:
+                return point
+            if size > 1:
+                return None
+        return None
+
+    def polished(self, point: Point, softmax: Softmax) -> Floats:
+        """The state values, as exact as rounding allows."""
+        start = point[None, :-1] * self.unit
+        values, _ = newton(self.model, softmax, start, self.low, self.high)
+        return np.asarray(values[0])
+
+
+def _solve(matrix: Floats, right: Floats) -> Floats:
+    try:
+        return np.asarray(np.linalg.solve(matrix, right), np.float64)
+    except np.linalg.LinAlgError:  # where branches cross; a step later it is regular
+        return np.asarray(np.linalg.lstsq(matrix, right)[0], np.float64)
+
+
+def follow(curve: Curve, start: Point, way: int, longest: float) -> tuple[list[Point], bool]:
+    """The points of a branch, until it leaves the range or closes."""
+    across = np.zeros(len(start))
+    across[-1] = 1.0
+    origin = tangent = curve.tangent(start, way * across)[0]
+    sign = curve.tangent(start, tangent)[1]
+    path, length = [start], longest / 8
+    while len(path) < _MOST_POINTS:
+        point = path[-1]
+        end = 1.0 if tangent[-1] > 0 else 0.0
+        leaves = (point[-1] + length * tangent[-1] - end) * tangent[-1] > 0
+        taken = (end - point[-1]) / tangent[-1] if leaves else length
+        guess = point + taken * tangent
+        if leaves:
+            guess[-1] = end
+        following = curve.corrected(guess, across if leaves else tangent)
+        if following is not None and np.linalg.norm(following - guess) <= taken / 2:
+            turned, new_sign = curve.tangent(following, tangent)
+            if taken < _KINK or (turned @ tangent > 0.95 and new_sign == sign):
+                path.append(following)
+                if leaves:
+                    return path, False
+                if _passes(start, origin, point, following) and turned @ origin > 0:
+                    return [*path[:-1], start], True
+                length = min(longest, length * (2 if turned @ tangent > 0.99 else 1))
+                tangent, sign = turned, new_sign
+                continue
+        length = taken / 2
+        if length < _SHORTEST:
+            break
+    raise RuntimeError(
+        f"a branch of fixed points could not be followed beyond {curve.parameter(path[-1]):.9g}, "
+        f"after {len(path)} points"
+    )
+
+
+def _passes(start: Point, origin: Point, a: Point, b: Point) -> bool:
+    """Does the step from `a` to `b` go by the start of the branch?"""
+    before, after = (a - start) @ origin, (b - start) @ origin
+    step = np.linalg.norm(b - a)
+    near = np.linalg.norm(start - (a + b) / 2) <= 0.51 * step
+    return bool(before < 0 <= after and near)
+
+
+def fold_points(curve: Curve, path: list[Point]) -> tuple[list[Point], list[Point]]:
+    """The folds, and the path with them in it, so that it is monotone between its points."""
+    folds, result = [], path[:1]
+    for a, b in itertools.pairwise(path):
+        for fold in _folds_between(curve, a, b):
+            folds.append(fold)
+            result.append(fold)
+        result.append(b)
+    return folds, result
+
+
+def _folds_between(curve: Curve, a: Point, b: Point, split: bool = True) -> list[Point]:
+    length = float(np.linalg.norm(b - a))
+    chord = (b - a) / length
+
+    def slope(point: Point) -> float:
+        """Of the parameter along the chord; 0 at a fold."""
+        tangent = curve.tangent(point, chord)[0]
+        return float(tangent[-1] / (tangent @ chord))
+
+    before, after, mean = slope(a), slope(b), float(chord[-1])
+    if before * after < 0:
+        return [between(curve, a, b, slope, before, after)]
+    # Two folds can hide in one step: the cubic through both ends then has a slope that turns.
+    bend = 3 * (before + after) - 6 * mean
+    lowest = (2 * before + after - 3 * mean) / bend if bend else -1.0
+    if not (split and 0 < lowest < 1 and before * (before - bend * lowest**2) < before**2 / 4):
+        return []
+    middle = curve.corrected(a + lowest * length * chord, chord)
+    if middle is None:
+        return []
+    halves = ((a, middle), (middle, b))
+    return [fold for half in halves for fold in _folds_between(curve, *half, split=False)]
+
+
+def crossings(curve: Curve, path: Floats, level: float) -> list[Point]:
+    """Where the path crosses a level of the parameter."""
+    heights = path[:, -1] - level
+    found = [point for point, height in zip(path, heights, strict=True) if height == 0]
+    for k in np.flatnonzero(heights[:-1] * heights[1:] < 0):
+        ends = float(heights[k]), float(heights[k + 1])
+        point = between(curve, path[k], path[k + 1], lambda z: z[-1] - level, *ends)
+        found.append(point)
+    return found
+
+
+def between(
+    curve: Curve,
+    a: Point,
+    b: Point,
+    function: Callable[[Point], float],
+    at_a: float,
+    at_b: float,
+) -> Point:
+    """The point between two of a branch where a function of it is 0, by the Illinois rule."""
+    length = float(np.linalg.norm(b - a))
+    chord = (b - a) / length
+    left, right, side, found = 0.0, 1.0, 0, a
+    for _ in range(100):
+        x = (left * at_b - right * at_a) / (at_b - at_a)
+        point = curve.corrected(a + x * length * chord, chord)
+        if point is None:
+            raise RuntimeError(
+                f"a branch of fixed points is lost between the parameters {curve.parameter(a):.9g} "
+                f"and {curve.parameter(b):.9g}"
+            )
+        found, value = point, function(point)
+        if abs(value) < 1e-13 or right - left < 1e-13:
+            break
+        if value * at_b < 0:
+            left, at_a, at_b, side = x, value, at_b / (2 if side == -1 else 1), -1
+        else:
+            right, at_b, at_a, side = x, value, at_a / (2 if side == 1 else 1), 1
+    return found

@@ -1,0 +1,181 @@
+"""Fixed points followed through a softmax's parameter, and round the folds where two of them meet.
+
+A fixed point `v = f_p(q(v))` moves along a curve as the parameter `p` changes. Where `det(I - J)`
+is 0 the curve turns back: two fixed points meet and there are none beyond, which is how those of
+figure 4 come and go. A grid of parameters sees that only by what is missing. Here the curve is
+followed by its length instead (Keller, 1977): a step along the tangent, then Newton's method for
+the fixed point on the plane across it, whose matrix is regular at a fold too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ...mdp import MDP
+from .curve import Curve, Family, Point, crossings, fold_points, follow
+from .dense import Dense, Floats, frozen, spectral_radius
+from .find import FixedPoints, collect, fixed_points
+
+__all__ = ["Branch", "Fold", "Trace", "trace_fixed_points"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Branch:
+    """A curve of fixed points; the parameter can go up and down along it."""
+
+    parameters: Floats
+    """`[N]`, in order along the curve; those asked for and those of its folds are among them."""
+    q: Floats
+    """Action values, `[N, S, A]`."""
+    value: Floats
+    """State values, `[N, S]`."""
+    spectral_radius: Floats
+    """`[N]`, of the Jacobian of a synchronous sweep."""
+    closed: bool
+    """Does it end where it began?"""
+
+    @property
+    def stable(self) -> npt.NDArray[np.bool_]:
+        """`[N]`: do sweeps that start near each converge to it?"""
+        return self.spectral_radius < 1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Fold:
+    """Where the parameter turns back along a branch."""
+
+    parameter: float
+    q: Floats
+    """Action values, `[S, A]`."""
+    value: Floats
+    """State values, `[S]`."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Trace:
+    """The branches over a range of the parameter."""
+
+    branches: tuple[Branch, ...]
+    folds: tuple[Fold, ...]
+    """In order of their parameters."""
+    _curve: Curve = dataclasses.field(repr=False)
+
+    def at(self, parameter: float) -> FixedPoints:
+        """The fixed points at any parameter of the range, from the branches."""
+        curve = self._curve
+        if not curve.first <= parameter <= curve.last:
+            raise ValueError(
+                f"`parameter` must be in [{curve.first:g}, {curve.last:g}], got {parameter}"
+            )
+        level = (parameter - curve.first) / (curve.last - curve.first)
+        softmax = curve.family(parameter)
+        found = [
+            point
+            for branch in self.branches
+            for point in crossings(curve, curve.scaled(branch.value, branch.parameters), level)
+        ]
+        values = np.array([curve.polished(point, softmax) for point in found])
+        points = collect(curve.model, softmax, values.reshape(-1, len(curve.low)))
+        total = sum(point.index for point in points)
+        reason = (
+            f"Not proved: those on {len(self.branches)} branches, followed from the parameters "
+            f"given; their indices sum to {total:+d}, those of all to +1 unless one is degenerate."
+        )
+        return FixedPoints(points, False, reason)
+
+
+def trace_fixed_points(
+    mdp: MDP, family: Family, parameters: Sequence[float] | Floats, *, step: float = 0.02
+) -> Trace:
+    """Follow the fixed points of a family of softmaxes through its parameter.
+
+    Args:
+        mdp: with at most 2^26 dense transitions.
+        family: from a parameter to a softmax, such as the class `Boltzmann`.
+        parameters: increasing; the first and the last are the range. At each of them fixed points
+            are searched for, and branches have a point there. Two are enough for every branch that
+            reaches an end of the range; a closed one needs a parameter within it.
+        step: the longest step along a branch, where the range of the parameter has the length 1,
+            and so has that of the values.
+
+    Returns:
+        A `Trace` with `branches`, `folds` and `at(parameter)`.
+
+    Raises:
+        ValueError: if the MDP is too large or an argument is out of range.
+        RuntimeError: if a branch cannot be followed.
+
+    Examples:
+        >>> from mellowmax import Boltzmann
+        >>> from mellowmax.mdp import two_state
+        >>> trace = trace_fixed_points(two_state(), Boltzmann, [16.0, 17.0])
+        >>> print([round(fold.parameter, 6) for fold in trace.folds])
+        [16.495007, 16.77094]
+        >>> [len(trace.at(beta)) for beta in (16.49, 16.55, 16.78)]
+        [1, 3, 1]
+    """
+    levels = np.asarray(parameters, np.float64)
+    if (
+        levels.ndim != 1
+        or len(levels) < 2
+        or not (np.isfinite(levels).all() and (np.diff(levels) > 0).all())
+    ):
+        raise ValueError(f"`parameters` must be two or more increasing numbers, got {parameters}")
+    if not 0 < step <= 0.5:
+        raise ValueError(f"`step` must be in (0, 0.5], got {step}")
+    curve = Curve.of(Dense.of(mdp), family, float(levels[0]), float(levels[-1]))
+    scaled = (levels - levels[0]) / (levels[-1] - levels[0])
+    paths: list[tuple[list[Point], bool]] = []
+    folds: list[Point] = []
+    # From both ends first: what starts there need be followed in one direction only.
+    for k in [0, len(levels) - 1, *range(1, len(levels) - 1)]:
+        for seed in fixed_points(mdp, family(float(levels[k]))):
+            start = curve.scaled(seed.value, levels[k])
+            if any(abs(start - point).max() < 1e-6 for path, _ in paths for point in path):
+                continue
+            path, closed = follow(curve, start, 1 if k < len(levels) - 1 else -1, step)
+            if 0 < k < len(levels) - 1 and not closed:
+                path = follow(curve, start, -1, step)[0][:0:-1] + path
+            turns, path = fold_points(curve, path)
+            folds += turns
+            paths.append((_with_levels(curve, path, scaled), closed))
+    return Trace(
+        tuple(_branch(curve, path, closed) for path, closed in paths),
+        tuple(_fold(curve, point) for point in sorted(folds, key=lambda point: float(point[-1]))),
+        curve,
+    )
+
+
+def _with_levels(curve: Curve, path: list[Point], levels: Floats) -> list[Point]:
+    """The path with a point at each level of the parameter that it crosses."""
+    result = path[:1]
+    for a, b in itertools.pairwise(path):
+        inside = [x for x in levels if (x - a[-1]) * (b[-1] - x) > 0]
+        for level in inside if b[-1] > a[-1] else inside[::-1]:
+            result += crossings(curve, np.stack([a, b]), level)
+        result.append(b)
+    return result
+
+
+def _branch(curve: Curve, path: list[Point], closed: bool) -> Branch:
+    points = np.array(path)
+    values = points[:, :-1] * curve.unit
+    parameters = np.array([curve.parameter(point) for point in path])
+    jacobians = (
+        curve.model.jacobian(curve.family(float(p)), v)
+        for p, v in zip(parameters, values, strict=True)
+    )
+    radii = [spectral_radius(jacobian) for jacobian in jacobians]
+    return Branch(
+        frozen(parameters), frozen(curve.model.q(values)), frozen(values), frozen(radii), closed
+    )
+
+
+def _fold(curve: Curve, point: Point) -> Fold:
+    v = point[:-1] * curve.unit
+    return Fold(curve.parameter(point), frozen(curve.model.q(v)), frozen(v))

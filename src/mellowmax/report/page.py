@@ -1,0 +1,312 @@
+"""The report: every finished item of the paper on one page, a file that needs no other.
+
+`write` fills `page.html`, with `page.css` and the figures inside it. `markdown` has the
+verdicts, the claims and the deviations of the same entries, for the documentation. The same entries
+give the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib import resources
+from itertools import accumulate
+from pathlib import Path
+from string import Template
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow.parquet as pq
+
+from .._common.files import replacing
+from ..experiments.item import Outcome, Verdict
+
+__all__ = ["Entry", "markdown", "write"]
+
+PAPER = "https://arxiv.org/abs/1612.05628"
+VERDICTS = ("Item", "What", "Verdict", "In short")
+CLAIMS = ("Claim", "The paper", "Here", "Holds")
+ROWS = 8
+"""How many rows of a table are shown."""
+SHAPES = {  # in a box of 16: a tick, a half-filled circle, a cross
+    Outcome.REPRODUCED: ("good", '<path d="M3 8.5 6.5 12 13 4.5"/>'),
+    Outcome.PARTLY: (
+        "half",
+        '<circle cx="8" cy="8" r="5.5"/><path class="full" d="M8 2.5a5.5 5.5 0 0 1 0 11z"/>',
+    ),
+    Outcome.NOT: ("bad", '<path d="m4 4 8 8m0-8-8 8"/>'),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One finished item, as the report shows it."""
+
+    name: str
+    """Of its module, such as `"fig9"`."""
+    title: str
+    source: str
+    rule: str
+    scale: str
+    config: Mapping[str, Any]
+    """The names and values of its `Config`."""
+    verdict: Verdict
+    figures: Mapping[str, Path]
+    """The SVG file of each figure; a PNG of the same stem lies beside it."""
+    tables: Mapping[str, Path]
+    """The Parquet file of each table."""
+    columns: Mapping[str, Mapping[str, str]]
+    """Of each table, what each column holds."""
+    deviations: tuple[str, ...]
+    seconds: float
+    """The time that its cells took."""
+    device: str
+    """Where they were made."""
+    command: str
+    """That makes this item alone again."""
+
+
+def write(
+    path: str | Path, entries: Sequence[Entry], *, missing: Sequence[str] = (), version: str
+) -> None:
+    """Write the page, whole or not at all.
+
+    Args:
+        path: the HTML file.
+        entries: the items, in the order of the page.
+        missing: the names of items that are not finished.
+        version: of the package.
+
+    Raises:
+        OSError: when the file cannot be written, or a figure or table cannot be read.
+    """
+    home = Path(path).resolve().parent
+    unfinished = _unfinished(f"<code>{escape(name)}</code>" for name in missing)
+    page = Template(_part("page.html")).substitute(
+        style=_part("page.css"),
+        paper=PAPER,
+        version=escape(version),
+        links="".join(f"<li>{_anchor(entry)}</li>" for entry in entries),
+        count=_count(entries),
+        verdicts=_verdicts(entries),
+        missing=f'<p class="note">{unfinished}</p>' if missing else "",
+        items="\n".join(
+            _item(entry, first, home)
+            for entry, first in zip(entries, _firsts(entries), strict=True)
+        ),
+    )
+    with replacing(path) as file:
+        file.write(page.encode())
+
+
+def markdown(entries: Sequence[Entry], *, missing: Sequence[str] = (), version: str) -> str:
+    """The verdicts, the claims and the numbered deviations, for the documentation.
+
+    Args:
+        entries: the items, in the order of the page.
+        missing: the names of items that are not finished.
+        version: of the package.
+    """
+    rows = ((f"[{_plain(e.name)}](#{e.name.lower()})", *map(_plain, _verdict(e))) for e in entries)
+    parts = [
+        "# Reproduction",
+        f"The figures and tables of the [paper]({PAPER}) against what mellowmax {_plain(version)} "
+        f"measures. {_count(entries)}",
+        _pipes(VERDICTS, rows),
+        _unfinished(map(_plain, missing)),
+    ]
+    for entry, first in zip(entries, _firsts(entries), strict=True):
+        claims = (
+            (*map(_plain, (c.statement, c.paper, c.ours)), "yes" if c.holds else "no")
+            for c in entry.verdict.claims
+        )
+        parts += [
+            f"## {_plain(entry.name)}",
+            f"**{_plain(entry.title)}** ({_plain(entry.source)}), at the {_plain(entry.scale)} "
+            f"scale: **{entry.verdict.outcome}**. {_plain(entry.verdict.summary)}",
+            _pipes(CLAIMS, claims),
+            f"*The rule.* {_plain(entry.rule)}",
+            "*Where this differs from the paper.*" if entry.deviations else "",
+            "\n".join(f"- **{n}.** {_plain(d)}" for n, d in enumerate(entry.deviations, first)),
+            f"```bash\n{entry.command}\n```",
+        ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _firsts(entries: Sequence[Entry]) -> list[int]:
+    """The number of each entry's first deviation: they are counted over the whole page."""
+    return list(accumulate((len(e.deviations) for e in entries), initial=1))[:-1]
+
+
+def _part(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _anchor(entry: Entry) -> str:
+    return f'<a href="#{_id(entry)}">{escape(entry.name)}</a>'
+
+
+def _id(entry: Entry) -> str:
+    return "item-" + re.sub(r"[^a-z0-9]+", "-", entry.name.lower())
+
+
+def _count(entries: Sequence[Entry]) -> str:
+    found = [entry.verdict.outcome for entry in entries]
+    counts = ", ".join(f"{found.count(outcome)} {outcome}" for outcome in Outcome)
+    return f"Of {len(found)} finished item{'s' * (len(found) != 1)}: {counts}."
+
+
+def _verdict(entry: Entry) -> tuple[str, str, str]:
+    return f"{entry.title} ({entry.source})", entry.verdict.outcome, entry.verdict.summary
+
+
+def _unfinished(names: Iterable[str]) -> str:
+    listed = ", ".join(names)
+    return f"Missing or not finished: {listed}." if listed else ""
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown, its tables and the formulas of the documentation leave as it is."""
+    text = escape(re.sub(r"\s+", " ", text), quote=False).replace("$", "&#36;")
+    return re.sub(r"([\\`*_{}\[\]|])", r"\\\1", text)
+
+
+def _pipes(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = (head, ["---"] * len(head), *rows)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _badge(outcome: Outcome, words: str) -> str:
+    kind, shape = SHAPES[outcome]
+    icon = f'<svg viewBox="0 0 16 16" aria-hidden="true">{shape}</svg>'
+    return f'<span class="badge {kind}">{icon}{escape(words)}</span>'
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str, kind: str) -> str:
+    """A table in a box of its own that scrolls; `rows` are HTML, their first cell is a header."""
+    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    body = ""
+    for first, *rest in rows:
+        cells = zip(head[1:], rest, strict=True)
+        data = "".join(f'<td data-label="{escape(name)}">{cell}</td>' for name, cell in cells)
+        body += f'<tr><th scope="row">{first}</th>{data}</tr>\n'
+    return f"""<div class="scroll" role="region" aria-label="{escape(label)}" tabindex="0">
+<table class="{kind}"><thead><tr>{top}</tr></thead>
+<tbody>
+{body}</tbody></table></div>"""
+
+
+def _verdicts(entries: Sequence[Entry]) -> str:
+    rows = (
+        (_anchor(e), escape(what), _badge(e.verdict.outcome, outcome), escape(summary))
+        for e in entries
+        for what, outcome, summary in [_verdict(e)]
+    )
+    return _table(VERDICTS, rows, "Verdicts", "stack")
+
+
+def _item(entry: Entry, first: int, home: Path) -> str:
+    claims = (
+        (*map(escape, (c.statement, c.paper, c.ours)), _holds(c.holds))
+        for c in entry.verdict.claims
+    )
+    config = ((escape(name), escape(_value(value))) for name, value in entry.config.items())
+    figures = "\n".join(_figure(entry, name, path, home) for name, path in entry.figures.items())
+    tables = "\n".join(_preview(entry, name, path, home) for name, path in entry.tables.items())
+    deviations = "".join(
+        f'<li id="deviation-{number}">{escape(text)}</li>'
+        for number, text in enumerate(entry.deviations, first)
+    )
+    listed = f'<ol start="{first}">{deviations}</ol>' if deviations else "<p>Nowhere.</p>"
+    outcome = entry.verdict.outcome
+    return f"""<section class="item" id="{_id(entry)}">
+<h2><span class="name">{escape(entry.name)}</span> {escape(entry.title)}</h2>
+<p class="source">{escape(entry.source)} {_badge(outcome, outcome)}</p>
+<p class="summary">{escape(entry.verdict.summary)}</p>
+{figures}
+<h3>Claims</h3>
+{_table(CLAIMS, claims, f"Claims of {entry.name}", "stack")}
+<p><strong>The rule.</strong> {escape(entry.rule)}</p>
+<h3>Where this differs from the paper</h3>
+{listed}
+<h3>How it was made</h3>
+<p>At the {escape(entry.scale)} scale, in {_duration(entry.seconds)}, on {escape(entry.device)}.</p>
+<pre tabindex="0"><code>{escape(entry.command)}</code></pre>
+{_table(("Setting", "Value"), config, f"Settings of {entry.name}", "config")}
+{tables and f"<h3>Tables</h3>{tables}"}
+</section>"""
+
+
+def _holds(holds: bool) -> str:
+    return _badge(Outcome.REPRODUCED, "yes") if holds else _badge(Outcome.NOT, "no")
+
+
+def _figure(entry: Entry, name: str, path: Path, home: Path) -> str:
+    data = path.read_bytes()
+    size = re.search(rb'<svg[^>]*?\swidth="([0-9.]+)pt"', data)
+    width = round(float(size[1]) * 4 / 3) if size else 640  # pixels
+    alt = f"{name}: {entry.title}. {entry.verdict.summary}"
+    source = f"data:image/svg+xml;base64,{base64.b64encode(data).decode()}"
+    files = ", ".join(
+        _link(path.with_suffix(end), end[1:].upper(), home) for end in (".svg", ".png")
+    )
+    label = escape(f"Figure {name}")
+    wide = f' class="wide" style="--width: {width}px"' if width > 600 else ""
+    return f"""<figure{wide}>
+<div class="frame" role="region" aria-label="{label}" tabindex="0">
+<img src="{source}" alt="{escape(alt)}" width="{width}"></div>
+<figcaption>{escape(name)}: {escape(entry.title)}, {escape(entry.source)} ({files})</figcaption>
+</figure>"""
+
+
+def _link(path: Path, text: str, home: Path) -> str:
+    """A link to a file beside the page; one elsewhere is named alone."""
+    relative = os.path.relpath(path.resolve(), home)
+    if relative.startswith(os.pardir):
+        return escape(text)
+    return f'<a href="{escape(quote(Path(relative).as_posix()))}">{escape(text)}</a>'
+
+
+def _preview(entry: Entry, name: str, path: Path, home: Path) -> str:
+    with pq.ParquetFile(path) as file:
+        count, names = file.metadata.num_rows, file.schema_arrow.names
+        batch = next(file.iter_batches(batch_size=ROWS), None)
+    kept = [] if batch is None else batch.to_pylist()
+    rows = [[escape(_value(row[column])) for column in names] for row in kept]
+    holds = "".join(
+        f"<dt>{escape(column)}</dt><dd>{escape(text)}</dd>"
+        for column, text in entry.columns.get(name, {}).items()
+        if column in names
+    )
+    shown = f"The first {len(rows)} of {count:,} rows." if count > len(rows) else ""
+    return f"""<details>
+<summary>{escape(name)}: {count:,} rows of {len(names)} columns</summary>
+<dl>{holds}</dl>
+{_table(names, rows, f"Rows of {name}", "data")}
+<p>{shown} The file: {_link(path, path.name, home)}.</p>
+</details>"""
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {_value(inner)}" for name, inner in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        shown = [_value(inner) for inner in value]
+        if len(shown) > 12:
+            shown = [*shown[:5], "…", f"{shown[-1]} ({len(shown)} values)"]
+        return ", ".join(shown)
+    return "none" if value is None else str(value)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.2g} s"

@@ -1,0 +1,132 @@
+"""Figures 2 and 9 in miniature: their tables, their figures, and that their verdicts can fail."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mellowmax import Mean
+from mellowmax.environments import taxi
+from mellowmax.experiments import Outcome, style
+from mellowmax.experiments.items import fig2, fig9
+from mellowmax.learning import sarsa, train
+from mellowmax.mdp import multi_passenger_taxi
+
+SMALL2 = fig2.Config(episodes=400, runs=40)
+SMALL9 = fig9.Config((0.1,), (1.5, 3.0), (0.2, 0.6), 20_000, 4)
+
+
+@pytest.fixture(scope="module")
+def tables2():
+    cells = fig2.cells(SMALL2)
+    return fig2.tables(SMALL2, {name: fig2.run(spec) for name, spec in cells.items()})
+
+
+@pytest.fixture(scope="module")
+def tables9():
+    cells = fig9.cells(SMALL9)
+    return fig9.tables(SMALL9, {name: fig9.run(spec) for name, spec in cells.items()})
+
+
+def check_columns(item, tables):
+    assert set(tables) == set(item.COLUMNS)
+    for name, table in tables.items():
+        assert list(table.columns) == list(item.COLUMNS[name])
+        assert not table.isna().any().any()
+
+
+def draw(item, tables):
+    with style.styled():
+        figures = item.plot(tables)
+    for figure in figures.values():
+        figure.canvas.draw()
+        for axes in figure.axes:
+            assert axes.get_xlabel()
+            assert axes.get_ylabel()
+    return figures
+
+
+def test_the_tables_and_figures_of_figure_2(tables2):
+    check_columns(fig2, tables2)
+    assert len(tables2["runs"]) == 80
+    assert len(tables2["run"]) == 2 * (400 - 10)
+    assert {len(figure.axes) for figure in draw(fig2, tables2).values()} == {2}
+    spec = fig2.cells(SMALL2)["mellowmax-run"]
+    pd.testing.assert_frame_equal(fig2.run(spec), fig2.run(spec))
+
+
+def test_the_single_run_is_the_first_of_the_many(tables2):
+    run, runs = tables2["run"], tables2["runs"]
+    for policy in fig2.POLICIES:
+        b = run.loc[run["policy"] == policy, "q_b"].to_numpy()
+        first = runs[(runs["policy"] == policy) & (runs["run"] == 0)].iloc[0]
+        assert first["mean_b"] == pytest.approx(b[len(b) // 10 :].mean())
+        assert first["range_b"] == pytest.approx(np.ptp(b[len(b) // 2 :]))
+
+
+def test_crossings_are_counted_from_beyond_to_beyond():
+    values = np.array([0.1, 0.5, 0.6, 0.4, 0.9, 0.5, 0.95, 0.2, 0.8, 0.3])
+    assert fig2.crossings(values, 0.3, 0.7) == 3  # up, down, up
+    assert fig2.crossings(np.full(5, 0.5), 0.3, 0.7) == 0
+
+
+def test_the_verdict_on_figure_2_can_fail(tables2):
+    runs = tables2["runs"]
+    names = {"boltzmann": "mellowmax", "mellowmax": "boltzmann"}
+    swapped = runs.assign(policy=runs["policy"].map(names))
+    verdict = fig2.judge(tables2 | {"runs": swapped})
+    assert verdict.outcome is Outcome.NOT
+
+
+def test_the_tables_and_figures_of_figure_9(tables9):
+    check_columns(fig9, tables9)
+    assert len(tables9["rates"]) == 5 * 2
+    best = tables9["best"]
+    assert len(best) == 5
+    for row in best.itertuples():
+        rates = tables9["rates"].query(f"policy == '{row.policy}' and parameter == {row.parameter}")
+        assert row.mean_reward == rates["mean_reward"].max()
+    assert {len(figure.axes) for figure in draw(fig9, tables9).values()} == {3}
+    spec = fig9.cells(SMALL9)["boltzmann-3"]
+    pd.testing.assert_frame_equal(fig9.run(spec), fig9.run(spec))
+
+
+def test_the_paper_s_curve_is_read_at_its_own_points(tables9):
+    best = tables9["best"].set_index(["policy", "parameter"])["paper"]
+    assert best["boltzmann", 1.5] == 0.3211
+    assert best["mellowmax", 3.0] == 0.2898
+    assert best["epsilon-greedy", 0.1] == 0.0511
+
+
+def test_the_planned_reward_is_what_its_policy_earns():
+    """The uniform policy's exact mean against 2000 runs, within 4 standard errors: 1 in 16,000."""
+    exact, converged = fig9.planned_reward(Mean(), 0.1)
+    run = train(sarsa(Mean(), 0.0), taxi.params(), steps=20_000, runs=500, bins=10, tables=False)
+    means = run.rewards[:, 1:].mean(1, dtype=np.float64)
+    assert run.q is None
+    assert converged
+    assert abs(means.mean() - exact) < 4 * means.std() / np.sqrt(500)
+    assert exact == pytest.approx(
+        fig9.average_reward(multi_passenger_taxi(), np.full((264, 4), 0.25))
+    )
+
+
+def test_the_verdict_on_figure_9_can_hold_and_fail(tables9):
+    best = tables9["best"].assign(standard_error=0.01)
+    held = fig9.judge(tables9 | {"best": best.assign(mean_reward=best["paper"])})
+    assert [claim.holds for claim in held.claims] == [True] * 5
+    worse = best["paper"].where(best["policy"] != "mellowmax", 0.01)
+    failed = fig9.judge(tables9 | {"best": best.assign(mean_reward=worse)})
+    assert failed.outcome is Outcome.PARTLY
+    assert [claim.holds for claim in failed.claims] == [True, True, False, True, False]
+
+
+def test_the_paper_scale_is_the_paper_s():
+    config = fig9.SCALES["paper"]
+    assert (config.steps, config.runs) == (300_000, 25)
+    assert len(config.epsilons) == 9
+    assert len(config.inverse_temperatures) == 8
+    assert dataclasses.asdict(fig2.SCALES["paper"])["episodes"] == 2000

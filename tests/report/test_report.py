@@ -1,0 +1,288 @@
+"""The report is one page that is whole, escaped, needs nothing else, and is fit for any reader."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from browser import browser, check_page
+from mellowmax.experiments import ITEMS
+from mellowmax.experiments.item import Claim, Outcome, Verdict
+from mellowmax.experiments.style import COLOURS, figure, styled
+from mellowmax.report import page as report
+
+REPRODUCED = Path(__file__).parents[2] / "reproduction" / "report.html"
+VOID = {"meta", "img", "br", "hr", "link", "input"}
+WINDOWS = [(390, "light"), (390, "dark"), (320, "light"), (1280, "light"), (1280, "dark")]
+
+
+def entry(home, name, title, claims, *, columns=1, rows=400, deviations=()):
+    """A made-up item with a real figure and a real table."""
+    home.mkdir(parents=True, exist_ok=True)
+    x = np.linspace(0.0, 10.0, rows)
+    with styled():
+        drawn, axes = figure(columns)
+        for ax in np.atleast_1d(axes):
+            ax.plot(x, np.sin(x), label="mellowmax", **COLOURS["mellowmax"])
+            ax.plot(x, np.cos(x), label="Boltzmann", **COLOURS["boltzmann"])
+            ax.set(xlabel="episodes", ylabel="return")
+            ax.legend()
+        drawn.savefig(home / f"{name}.svg")
+        drawn.savefig(home / f"{name}.png", dpi=50)
+    table = pd.DataFrame({"operator": "mellowmax", "seed": np.arange(rows), "return_": np.sin(x)})
+    for extra in range(9):
+        table[f"a_rather_long_column_{extra}"] = x * extra
+    table.to_parquet(home / f"{name}.parquet")
+    return report.Entry(
+        name=name,
+        title=title,
+        source="Figure 9, section 5.2",
+        rule="Reproduced if the confidence intervals of the two best values overlap.",
+        scale="quick",
+        config={"runs": 25, "gamma": 0.98, "omegas": [0.1 * i for i in range(40)], "start": None},
+        verdict=Verdict(
+            claims, f"A sentence on what the claims of {name} add up to, in plain words."
+        ),
+        figures={"returns": home / f"{name}.svg"},
+        tables={"runs": home / f"{name}.parquet"},
+        columns={"runs": {"operator": "the softmax", "seed": "of the run", "return_": "its mean"}},
+        deviations=deviations,
+        seconds=200.4,
+        device="a CPU with 2 cores",
+        command=f"mellowmax reproduce {name} --scale quick --out DIR",
+    )
+
+
+@pytest.fixture(scope="module")
+def entries(tmp_path_factory):
+    home = tmp_path_factory.mktemp("report") / "items"
+    long = "at_a_place_without_any_space_" * 6
+    yes = Claim("Mellowmax reaches a return of 9.", "about 9", "9.02 (8.87 to 9.17)", True)
+    no = Claim("Its best ω <b>beats</b> β & ε", "by 10 %", f"by -2 % (-6 % to 3 %) {long}", False)
+    return [
+        entry(home, "fig2", "Boltzmann's SARSA does not settle", (yes, yes), columns=2),
+        entry(
+            home, "fig9", "Returns <i>on</i> the taxi", (yes, no), deviations=("One | two", "$x$")
+        ),
+        entry(home, "table1", "Planning", (no,), columns=3, rows=3, deviations=("A third.",)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def page(entries):
+    path = entries[0].figures["returns"].parent.parent / "report.html"
+    report.write(path, entries, missing=("fig4", "<fig5>"), version="1.2")
+    return path
+
+
+class Reader(HTMLParser):
+    """Keeps every tag, and checks that each is closed by its own end."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.text = [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes), tuple(self.open)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes), tuple(self.open)))
+
+    def handle_endtag(self, tag):
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"style", "title"} & set(self.open):
+            self.text.append(data)
+
+    def all(self, *names):
+        return [attributes for tag, attributes, _ in self.tags if tag in names]
+
+
+@pytest.fixture(scope="module")
+def read(page):
+    return Reader(page.read_text(encoding="utf-8"))
+
+
+def test_the_page_is_well_formed_and_semantic(read):
+    assert read.all("html")[0]["lang"] == "en"
+    assert (
+        "width=device-width"
+        in {tag.get("name"): tag for tag in read.all("meta")}["viewport"]["content"]
+    )
+    levels = [int(tag[1]) for tag, _, _ in read.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in zip([0, *levels], levels, strict=False))
+    assert all("scope" in attributes for attributes in read.all("th"))
+    ids = [attributes["id"] for _, attributes, _ in read.tags if "id" in attributes]
+    assert len(set(ids)) == len(ids)
+    inside = {a["href"][1:] for a in read.all("a") if a["href"].startswith("#")}
+    assert inside <= set(ids)
+    assert not read.all("script")
+    assert len(read.all("figcaption")) == len(read.all("figure")) == len(read.all("img")) == 3
+    assert all(attributes["alt"] for attributes in read.all("img"))
+
+
+def test_the_page_loads_nothing_from_elsewhere(page, read):
+    for tag, attributes, _ in read.tags:
+        for name, value in attributes.items():
+            if "://" in (value or ""):
+                assert (tag, name) == ("a", "href")
+                assert value.startswith("https://arxiv.org/")
+    assert all(a["src"].startswith("data:image/svg+xml;base64,") for a in read.all("img"))
+    assert not re.search(r"url\(|@import", page.read_text(encoding="utf-8"))
+    for link in read.all("a"):
+        if "://" not in link["href"] and not link["href"].startswith("#"):
+            assert (page.parent / link["href"]).is_file()
+
+
+def test_the_verdicts_come_first_and_every_item_is_there(entries, page, read):
+    text = " ".join("".join(read.text).split())
+    first = text[: text.index("Claims")]
+    for e in entries:
+        assert first.index(e.verdict.summary) < first.index("Missing or not finished")
+    assert "Of 3 finished items: 1 reproduced, 1 partly reproduced, 1 not reproduced." in first
+    assert "Missing or not finished: fig4, <fig5>." in first
+    html = page.read_text(encoding="utf-8")
+    assert html.index("<table") < html.index("<figure")
+    for word, kind in (
+        (Outcome.REPRODUCED, "good"),
+        (Outcome.PARTLY, "half"),
+        (Outcome.NOT, "bad"),
+    ):
+        assert len(re.findall(f'badge {kind}"><svg.*?</svg>{word}<', html)) == 2
+    for e in entries:
+        for said in (e.title, e.rule, e.command, e.device, *e.deviations, "3 min 20 s"):
+            assert said in text
+        for claim in e.verdict.claims:
+            assert f"{claim.statement}" in text
+    assert "0, 0.1, 0.2, 0.3, 0.4, …, 3.9 (40 values)" in text
+    assert "The first 8 of 400 rows." in text
+    assert "runs: 3 rows of 12 columns" in text
+
+
+def test_text_is_escaped(page, read):
+    assert not read.all("b", "i")
+    assert "Its best ω &lt;b&gt;beats&lt;/b&gt; β &amp; ε" in page.read_text(encoding="utf-8")
+
+
+def test_deviations_are_numbered_over_the_whole_page(entries, read):
+    assert [ol["start"] for ol in read.all("ol")] == ["1", "3"]
+    numbers = [li["id"] for li in read.all("li") if "id" in li]
+    assert numbers == ["deviation-1", "deviation-2", "deviation-3"]
+    text = report.markdown(entries, version="1.2")
+    assert [int(n) for n in re.findall(r"^- \*\*(\d+)\.\*\*", text, re.MULTILINE)] == [1, 2, 3]
+
+
+def test_the_page_is_the_same_again_and_whole_or_not_at_all(entries, page, tmp_path):
+    before = page.read_bytes()
+    report.write(page, entries, missing=("fig4", "<fig5>"), version="1.2")
+    assert page.read_bytes() == before
+    gone = dataclasses.replace(entries[0], figures={"returns": tmp_path / "gone.svg"})
+    with pytest.raises(FileNotFoundError):
+        report.write(page, [gone], version="1.2")
+    assert page.read_bytes() == before
+    assert not list(page.parent.glob(".mellowmax-*"))
+
+
+def test_a_page_of_nothing_is_well_formed(tmp_path):
+    report.write(tmp_path / "report.html", [], version="1.2")
+    read = Reader((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "Of 0 finished items" in "".join(read.text)
+    assert "# Reproduction" in report.markdown([], version="1.2")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.42, "0.42 s"),
+        (12.3, "12 s"),
+        (59.8, "1 min 0 s"),
+        (200.4, "3 min 20 s"),
+        (7300, "2 h 1 min"),
+    ],
+)
+def test_times_in_words(seconds, words):
+    assert report._duration(seconds) == words
+
+
+def test_markdown_is_a_table_of_verdicts_and_one_of_claims_for_each_item(entries):
+    text = report.markdown(entries, missing=("fig4",), version="1.2")
+    tables = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
+    assert [table.count("\n") - 2 for table in tables] == [3, 2, 2, 1]
+    for line in "".join(tables).splitlines():
+        assert len(re.findall(r"(?<!\\)\|", line)) == 5
+    assert r"&lt;b&gt;beats&lt;/b&gt; β &amp; ε" in text
+    assert r"One \| two" in text
+    assert "$" not in text
+    assert "Missing or not finished: fig4." in text
+
+
+@pytest.mark.parametrize(("width", "scheme"), WINDOWS)
+def test_the_page_in_chromium(page, width, scheme):
+    found = check_page(page, width, scheme)
+    assert found["complaints"] == []
+    assert found["loads"] == [page.resolve().as_uri()]
+    assert found["images"] == 3
+    assert found["broken_images"] == []
+    assert found["client_width"] == width
+    assert found["scroll_width"] <= width
+    assert found["overflowing"] == []
+    assert found["contrast"] >= 4.5, found["contrast_where"]  # WCAG AA
+
+
+def test_print_is_light_and_without_what_only_a_screen_needs(page, tmp_path):
+    with browser() as tab:
+        tab.open(page, 720, "dark", "print")
+        colour = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+        shown = tab.evaluate(
+            "[...document.querySelectorAll('nav, dl')].filter(n => n.offsetHeight).length"
+        )
+        tab.pdf(tmp_path / "report.pdf")
+    assert colour == "rgb(255, 255, 255)"
+    assert shown == 0
+    assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_check_of_a_page_finds_what_is_wrong(tmp_path):
+    bad = tmp_path / "bad.html"
+    bad.write_text("""<!DOCTYPE html><html lang="en"><head><title>bad</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"></head>
+<body><p class="wide" style="width: 700px; color: #aaa">wide</p><img src="gone.png" alt="gone">
+<script>throw new Error("broken")</script></body></html>""")
+    found = check_page(bad, 390)
+    assert found["scroll_width"] > 390
+    assert found["overflowing"] == ["p.wide"]
+    assert found["broken_images"] == ["gone"]
+    assert len(found["complaints"]) >= 2
+    assert len(found["loads"]) == 2
+    assert found["contrast"] < 3
+
+
+@pytest.mark.skipif(
+    not REPRODUCED.exists(), reason="`make reproduce` has not made a report to look at"
+)
+@pytest.mark.parametrize(("width", "scheme"), WINDOWS)
+def test_the_reproduced_page_in_chromium(width, scheme):
+    found = check_page(REPRODUCED, width, scheme)
+    assert found["complaints"] == []
+    assert found["loads"] == [REPRODUCED.resolve().as_uri()]
+    assert found["broken_images"] == []
+    assert found["images"] >= len(ITEMS)
+    assert found["scroll_width"] <= width
+    assert found["overflowing"] == []
+    assert found["contrast"] >= 4.5, found["contrast_where"]
+    for name in ITEMS:
+        assert f"reproduce {name} --scale" in found["text"]
