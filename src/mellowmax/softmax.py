@@ -21,7 +21,7 @@ from . import operators, policies
 from ._rows.arguments import check_parameter
 from ._rows.pytrees import pytree
 
-__all__ = ["Boltzmann", "EpsilonGreedy", "Max", "Mean", "Mellowmax", "Softmax"]
+__all__ = ["SOFTMAXES", "Boltzmann", "EpsilonGreedy", "Max", "Mean", "Mellowmax", "Softmax"]
 
 
 class Softmax(ABC):
@@ -253,6 +253,16 @@ class Mellowmax(Softmax):
     def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
         """`mellowmax_gradient(q, omega)`."""
         return operators.mellowmax_gradient(q, self.omega, axis=axis, where=where)
+
+
+SOFTMAXES: dict[str, type[Softmax]] = {
+    "max": Max,
+    "mean": Mean,
+    "epsilon-greedy": EpsilonGreedy,
+    "boltzmann": Boltzmann,
+    "mellowmax": Mellowmax,
+}
+"""The pairs by the names that the command line and the experiments use."""
 
 
 def _check_field(pair: Softmax, name: str, *bounds: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Generator
 from typing import Any
 
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._common import checks
+from .._common.evaluation import Evaluation
 from .._common.runs import fold, key_data
 from .._common.threads import cores
 from ..environments.fleet.worker import flat
@@ -28,30 +28,6 @@ OF_A_LANE = 8
 """How many episodes a lane plays at a time."""
 OTHER_THAN_TRAINING = np.uint32(2**32 - 1)
 """Runs are numbered from 0 on, and so far from here: no episode of a training is played again."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
-    """The episodes that a policy has played."""
-
-    returns: Any
-    """`[episodes]`: the sums of their rewards."""
-    lengths: Any
-    """`[episodes]`: how many steps they have."""
-
-    @property
-    def mean(self) -> float:
-        """The mean return."""
-        return float(np.mean(self.returns, dtype=np.float64))
-
-    @property
-    def standard_error(self) -> float:
-        """Of the mean return; infinity for one episode."""
-        n = len(self.returns)
-        return float(np.std(self.returns, dtype=np.float64, ddof=1) / n**0.5) if n > 1 else np.inf
-
-    def __repr__(self) -> str:
-        return f"Evaluation(mean={self.mean:.4g}, episodes={len(self.returns)})"
 
 
 def evaluate(

@@ -13,6 +13,21 @@ import numpy.typing as npt
 from .._common import checks
 from .validate import ROW_SUM_TOLERANCE
 
+__all__ = [
+    "Entries",
+    "check_sizes",
+    "coordinates",
+    "dense",
+    "entries_of",
+    "is_sparse",
+    "matrices_of",
+    "padded",
+    "pair_numbers",
+    "rewards_by_pair",
+    "rewards_of",
+    "sizes_of",
+]
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.integer[Any]]
 
