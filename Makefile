@@ -5,7 +5,7 @@ BIN := .venv/bin
 comma := ,
 INSTALLED := .venv/installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: install test reproduce check lint types docs figures bench clean
+.PHONY: install test release-tests reproduce check lint types docs figures bench clean
 
 install: $(INSTALLED)
 
@@ -16,6 +16,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 test: install
 	$(BIN)/pytest --numprocesses auto --dist worksteal
+
+release-tests: install
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m release
 
 reproduce: install
 	$(BIN)/mellowmax reproduce --scale quick --out reproduction
