@@ -1,6 +1,9 @@
-"""Many runs at once: a lane for each run of each setting, the runs of a setting side by side.
+"""The numbering of runs: a grid of settings, the same runs for each, and a key for every one.
 
-What a run does depends on its setting, its seed and its number, never on the lanes beside it.
+A learner's parameters may be arrays. They broadcast to a grid of settings, and each setting has the
+same numbered runs. In a batch the runs stand in a row: all of the first setting, all of the second,
+and so on. A run's random numbers come from the key of its setting, folded with the number of the
+run, so what a run does never depends on the runs beside it.
 """
 
 from __future__ import annotations
@@ -13,49 +16,66 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from .._typing import ArrayLike, Key, Shape
 from . import checks
 
-__all__ = ["KEYS", "fold", "grid", "key_data", "run_numbers", "setting_of_lane", "spread"]
+__all__ = [
+    "KEYS",
+    "evaluation_keys",
+    "gather_settings",
+    "key_data",
+    "run_keys",
+    "run_numbers",
+    "setting_of_each_run",
+    "settings_shape",
+]
 
 KEYS = "threefry2x32"
-"""Whatever JAX's default is: a run keeps its numbers."""
+"""The kind of JAX key, whatever JAX's default is: a run keeps its random numbers."""
+LAST_NUMBER = 2**32 - 1
+"""The largest number of a run."""
 
 
-def grid(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape of the grid of settings that arrays of some shapes broadcast to."""
+def settings_shape(shapes: Sequence[Shape]) -> Shape:
+    """The shape of the grid of settings that arrays of these shapes broadcast to."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError as error:
         listed = ", ".join(map(str, shapes))
-        rule = "the parameters and learning rates of a learner must broadcast"
+        rule = "the parameters, learning rates and discounts of a learner must broadcast"
         raise ValueError(f"{rule} against each other, got the shapes {listed}") from error
 
 
 def run_numbers(runs: int | Sequence[int]) -> npt.NDArray[np.uint32]:
-    """The numbers of `runs` runs, or those given."""
+    """The numbers of the runs: those given, or those from 0 on for a count of runs."""
     if np.ndim(runs) == 0:
         return np.arange(checks.whole("runs", runs, 1), dtype=np.uint32)
-    if len(runs) == 0:  # type: ignore[arg-type]
+    given = list(runs)  # type: ignore[arg-type]
+    if not given:
         raise ValueError(f"`runs` must have a number, got {runs}")
-    numbers = [checks.whole("runs", run, 0, 2**32 - 1) for run in runs]  # type: ignore[union-attr]
-    return np.array(numbers, np.uint32)
+    return np.array([checks.whole("runs", run, 0, LAST_NUMBER) for run in given], np.uint32)
 
 
-def setting_of_lane(settings: tuple[int, ...], n_runs: int) -> npt.NDArray[np.int32]:
-    """The number of the setting of each lane."""
+def setting_of_each_run(settings: Shape, n_runs: int) -> npt.NDArray[np.int32]:
+    """Which setting each run of a batch has, counted along the flattened grid.
+
+    Args:
+        settings: the shape of the grid.
+        n_runs: how many runs each setting has.
+    """
     return np.repeat(np.arange(int(np.prod(settings)), dtype=np.int32), n_runs)
 
 
-def spread(
-    value: Any, settings: tuple[int, ...], setting: npt.NDArray[np.int32], inner: int = 0
+def gather_settings(
+    value: ArrayLike, settings: Shape, setting: npt.NDArray[np.int32], inner: int = 0
 ) -> npt.NDArray[np.float32]:
-    """A value for each lane, from an array that broadcasts to the grid of settings.
+    """The value that each run of a batch has, `[runs, ...]` in float32.
 
     Args:
-        value: a number, or an array.
+        value: a number, or an array that broadcasts to the grid of settings.
         settings: the shape of the grid.
-        setting: of each lane.
-        inner: how many axes behind those of the grid an array has.
+        setting: of each run.
+        inner: how many axes an array has behind those of the grid.
     """
     value = np.asarray(value, np.float32)
     own = value.shape[value.ndim - inner :] if value.ndim else ()
@@ -63,7 +83,7 @@ def spread(
     return result.reshape(-1, *own)[setting]
 
 
-def key_data(seed: Any, settings: tuple[int, ...]) -> npt.NDArray[np.uint32]:
+def key_data(seed: int | Key, settings: Shape) -> npt.NDArray[np.uint32]:
     """The data of a key for each setting, `[settings, 2]`.
 
     Args:
@@ -82,7 +102,17 @@ def key_data(seed: Any, settings: tuple[int, ...]) -> npt.NDArray[np.uint32]:
     return np.broadcast_to(data, (*settings, 2)).reshape(-1, 2)
 
 
-def fold(data: Any, runs: Any) -> Any:
-    """The key of each lane, from the data of its setting's key and the number of its run."""
+def run_keys(data: Any, numbers: Any) -> jax.Array:
+    """The key of each run, from the data of its setting's key and its number."""
     one = jax.vmap(lambda d, run: jax.random.fold_in(jax.random.wrap_key_data(d, impl=KEYS), run))
-    return one(data, runs)
+    keys: jax.Array = one(data, numbers)
+    return keys
+
+
+def evaluation_keys(seed: int | Key, first: int, count: int) -> jax.Array:
+    """Keys for evaluations, from the number `first` on; no training has them.
+
+    The runs of a training are numbered from 0 up, evaluations from the largest number down.
+    """
+    numbers = np.uint32(LAST_NUMBER - first) - np.arange(count, dtype=np.uint32)
+    return run_keys(np.tile(key_data(seed, ()), (count, 1)), numbers)

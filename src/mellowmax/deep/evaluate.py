@@ -12,7 +12,7 @@ import numpy as np
 
 from .._common import checks
 from .._common.evaluation import Evaluation
-from .._common.runs import fold, key_data
+from .._common.runs import key_data, run_keys
 from .._common.threads import cores
 from ..environments.fleet.worker import flat
 from .network import Policy
@@ -73,7 +73,7 @@ def evaluate(
         lambda x: jnp.broadcast_to(x, (WIDTH, *np.shape(x))), (learner, state)
     )
     data = np.tile(key_data(seed, ()), (WIDTH, 1))
-    keys = fold(data, OTHER_THAN_TRAINING - np.arange(WIDTH, dtype=np.uint32))
+    keys = run_keys(data, OTHER_THAN_TRAINING - np.arange(WIDTH, dtype=np.uint32))
     played: list[list[Any]] = [[] for _ in range(lanes)]
     with contextlib.closing(source):
         rounds = -(-episodes // (lanes * OF_A_LANE))

@@ -16,7 +16,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._common import checks
-from .._common.runs import fold, grid, key_data, run_numbers, setting_of_lane, spread
+from .._common.runs import (
+    gather_settings,
+    key_data,
+    run_keys,
+    run_numbers,
+    setting_of_each_run,
+    settings_shape,
+)
 from .._common.threads import cores, side_by_side
 from .._rows.arguments import check_parameter
 from ..environments import tabular
@@ -95,10 +102,11 @@ def train(
     check_parameter("seconds_between_checkpoints", seconds_between_checkpoints, 0.0)
     if not (callback is None or callable(callback)):
         raise ValueError(f"`callback` must be a function or None, got {callback!r}")
-    settings, numbers = grid([np.shape(x) for x in jax.tree.leaves(learner)]), run_numbers(runs)
-    setting = setting_of_lane(settings, len(numbers))
+    settings = settings_shape([np.shape(x) for x in jax.tree.leaves(learner)])
+    numbers = run_numbers(runs)
+    setting = setting_of_each_run(settings, len(numbers))
     lanes = _Lanes(
-        jax.tree.map(lambda leaf: spread(leaf, settings, setting), learner),
+        jax.tree.map(lambda leaf: gather_settings(leaf, settings, setting), learner),
         key_data(seed, settings)[setting],
         np.tile(numbers, len(setting) // len(numbers)),
     )
@@ -173,7 +181,7 @@ class _Block:
         keeper: _Keeper | None,
     ) -> None:
         self.learners = jax.tree.map(jnp.asarray, lanes.learners)
-        self.keys = fold(jnp.asarray(lanes.key_data), jnp.asarray(lanes.numbers))
+        self.keys = run_keys(jnp.asarray(lanes.key_data), jnp.asarray(lanes.numbers))
         self.episodes = episodes
         sizes = (source.n_observations, source.n_actions)
         states = _init(self.learners, self.keys, *sizes)

@@ -22,7 +22,7 @@ from jax import lax
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as Spec
 
-from .._common.runs import fold
+from .._common.runs import run_keys
 from ..environments.tabular import Params, move, start
 from .learner import Learner
 from .record import Bins, Episodes
@@ -99,7 +99,7 @@ def learn(
 def _learn(
     lanes: Lanes, params: Params, *, recorder: Bins | Episodes, schedules: Schedules, tables: bool
 ) -> dict[str, Any]:
-    keys = fold(lanes.key, lanes.run)
+    keys = run_keys(lanes.key, lanes.run)
 
     def begin(learner: Learner, key: Any) -> tuple[Run, Any]:
         uniforms = _draw(key, 0, params)[0]

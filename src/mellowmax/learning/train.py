@@ -14,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
 from .._common import checks
-from .._common.runs import grid, key_data, run_numbers, setting_of_lane, spread
+from .._common.runs import gather_settings, key_data, run_numbers, setting_of_each_run, settings_shape
 from .._common.threads import on_all_cores
 from ..environments import tabular
 from ..mdp import MDP
@@ -139,7 +139,7 @@ def settings_of(learner: Learner, table: tuple[int, int]) -> tuple[int, ...]:
     if initial and initial[-2:] != table:
         rule = f"`initial` must be a number or have the shape (..., {table[0]}, {table[1]})"
         raise ValueError(f"{rule}, got {initial}")
-    return grid([*shapes, initial[:-2]])
+    return settings_shape([*shapes, initial[:-2]])
 
 
 def _scheduled(learner: Learner) -> bool:
@@ -150,10 +150,10 @@ def _lanes(
     learner: Learner, settings: tuple[int, ...], runs: Any, seed: Any
 ) -> tuple[Lanes, Schedules]:
     """Every run of every setting, the runs of a setting side by side."""
-    setting = setting_of_lane(settings, len(runs))
+    setting = setting_of_each_run(settings, len(runs))
 
     def of_each(leaf: Any, inner: int = 0) -> Any:
-        return spread(leaf, settings, setting, inner)
+        return gather_settings(leaf, settings, setting, inner)
 
     softmax = learner.softmax if isinstance(learner.softmax, Softmax) else None
     rate = None if callable(learner.learning_rate) else of_each(learner.learning_rate)
