@@ -1,72 +1,142 @@
-"""Layer 7: the reproduction as a command runs it, with a live display and a report at the end."""
+"""`mellowmax reproduce`: the paper's figures and tables again, cell by cell, and a report."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import datetime
-import functools
-import json
-import shlex
+import os
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import jax
+import typer
 
-from .. import __version__
-from .._common.files import replacing
-from ..experiments import Finished, Plan, Progress, assemble, plan, run
-from ..report import page as report
+from ..experiments.item import ITEMS, SCALES
+from .console import (
+    catch_ctrl_c,
+    check_choice,
+    errors_in_one_sentence,
+    exit_interrupted,
+    keep_compiled_programs,
+)
+from .progress import Bar, progress_reporter, time_left
 
-__all__ = ["Summary", "chosen", "described", "make_report", "reproduce", "scale_of"]
+if TYPE_CHECKING:
+    from ..experiments import CellProgress, Plan
 
-RECORD = "run.json"
+__all__ = ["make_cells", "reproduce", "to_be_made"]
+
 AN_HOUR = 3600.0
 
 
-@dataclasses.dataclass(frozen=True)
-class Summary:
-    """How a reproduction ended."""
-
-    finished: list[Finished]
-    missing: list[str]
-    """The items that are not whole."""
-    report: Path
-
-
-def chosen(names: Sequence[str], scale: str, out: Path, agree: Callable[[str], bool]) -> list[Plan]:
-    """The items to make.
-
-    Args:
-        names: the items; none for all.
-        scale: `"quick"` or `"paper"`.
-        out: the directory.
-        agree: is asked, with a sentence, about an item that takes more than an hour; one that is
-            not agreed to is left out.
-    """
-    plans = plan(names, scale, out)
-    return [one for one in plans if one.estimate < AN_HOUR or agree(_estimated(one))]
-
-
 def reproduce(
-    plans: Sequence[Plan], scale: str, out: Path, stop: Callable[[], bool]
-) -> Summary | None:
-    """Make the missing cells of items, then the report of all that is there.
+    items: Annotated[
+        list[str] | None, typer.Argument(help=f"{' '.join(ITEMS)}; none for all.")
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(help="quick: minutes on a laptop; paper: the paper's own counts.")
+    ] = "quick",
+    out: Annotated[
+        Path, typer.Option(help="Where cells, tables, figures and the report go.")
+    ] = Path("reproduction"),
+    devices: Annotated[
+        int | None, typer.Option(help="How many devices to use; on a CPU, how many to make of it.")
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Start what takes longer than an hour without asking.")
+    ] = False,
+) -> None:
+    """Make the paper's figures and tables again, with a verdict on each claim.
+
+    Example: `mellowmax reproduce fig9 --scale paper --out results`
+
+    The work is cut into cells. A finished cell is on disk for good: stopped by Ctrl-C or killed at
+    any moment, the same command resumes where it was. Before an item that takes longer than an
+    hour (`fig11 --scale paper`: about 18 days on two cores) it asks; without a terminal to ask on,
+    it wants `--yes`. The path of the report is printed last. The exit code is 0 when all is done,
+    130 after Ctrl-C, and 2 for an argument that is wrong.
+    """
+    with errors_in_one_sentence():
+        for item in items or []:
+            check_choice("ITEM", item, ITEMS)
+        check_choice("--scale", scale, SCALES)
+        _use_devices(devices)
+        keep_compiled_programs()
+        from ..experiments import plan
+        from .report import print_summary, record_scale, write_report
+
+        plans = plan(items or [], scale, out)
+        agreed = to_be_made(plans, lambda sentence: yes or _ask(sentence))
+        record_scale(out, scale)
+        summary = None
+        try:
+            with catch_ctrl_c("cell") as pressed:
+                made = make_cells(agreed, out, pressed.is_set)
+                if made and _first_of_all_processes():
+                    summary = write_report(out, scale, plans)
+        except KeyboardInterrupt:
+            pressed.set()
+    if pressed.is_set():
+        exit_interrupted(out)
+    if summary is not None:
+        print_summary(summary, [one.name for one in plans])
+
+
+def _use_devices(count: int | None) -> None:
+    """Join the processes that JAX's environment variables name, and take a number of devices."""
+    import jax
+
+    if "JAX_COORDINATOR_ADDRESS" in os.environ:
+        names = {"num_processes": "JAX_NUM_PROCESSES", "process_id": "JAX_PROCESS_ID"}
+        given = {name: int(os.environ[key]) for name, key in names.items() if key in os.environ}
+        jax.distributed.initialize(**given)
+    if count is not None:
+        if count < 1:
+            raise ValueError(f"`--devices` must be at least 1, got {count}")
+        jax.config.update("jax_num_cpu_devices", count)
+        there = len(jax.local_devices())
+        if there != count:
+            raise ValueError(f"`--devices` must be {there}, what there is here, got {count}")
+
+
+def to_be_made(plans: Sequence[Plan], agree: Callable[[str], bool]) -> list[Plan]:
+    """The items to make: those that take less than an hour, and those that are agreed to.
 
     Args:
-        plans: of the items, from `chosen`.
-        scale: `"quick"` or `"paper"`.
-        out: the directory; it is made if it does not exist.
-        stop: is asked after each cell, and within one that takes long.
+        plans: of the items that were asked for.
+        agree: called with a sentence about an item that takes longer.
+    """
+    return [one for one in plans if one.estimate < AN_HOUR or agree(_estimate(one))]
+
+
+def _estimate(one: Plan) -> str:
+    days = one.estimate / (24 * AN_HOUR)
+    long = f"{days:.0f} days" if days >= 2 else f"{one.estimate / AN_HOUR:.0f} hours"
+    cells = f"{len(one.missing)} of {len(one.cells)} cells are to be made"
+    return f"{one.name} takes about {long} on two cores: {cells}, and it can be stopped at any time"
+
+
+def _ask(sentence: str) -> bool:
+    """Does the user want it?"""
+    if not sys.stdin.isatty():
+        item = sentence.split()[0]
+        rule = f"`--yes` must be given to start {item} where nobody can be asked"
+        raise ValueError(f"{rule}; {sentence}")
+    return typer.confirm(f"{sentence}. Start it?", err=True)
+
+
+def make_cells(plans: Sequence[Plan], out: Path, stop: Callable[[], bool]) -> bool:
+    """Make the missing cells of items, with a bar for each item.
+
+    Args:
+        plans: of the items.
+        out: the directory of the cells.
+        stop: called after each cell, and within one that takes long.
 
     Returns:
-        The summary; None if it was stopped, and on all processes but the first.
+        Whether it came to the end.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    with replacing(out / RECORD) as file:
-        file.write(json.dumps({"scale": scale}).encode())
+    from ..experiments import run
+
     for one in plans:
         if one.foreign:
             print(
@@ -74,130 +144,41 @@ def reproduce(
                 "they are left alone and not used",
                 file=sys.stderr,
             )
-    with _display(plans) as tell:
+    with progress_reporter([_bar(one) for one in plans]) as report:
+
+        def callback(progress: CellProgress) -> bool:
+            report(progress.done / progress.total, _pace(progress), progress.item)
+            return stop()
+
         for one in plans:
-            run(one, lambda progress: tell(progress) or stop())
+            run(one, callback)
             if stop():
-                return None
+                return False
+    return True
+
+
+def _bar(one: Plan) -> Bar:
+    share = 1 - len(one.missing) / len(one.cells)
+    return Bar(one.name, share, "waiting" if one.missing else "on disk")
+
+
+def _pace(progress: CellProgress) -> str:
+    """How many cells are done, how fast, and how long the rest takes."""
+    text = f"{progress.done:.4g} of {progress.total} cells"
+    rate = progress.made / progress.seconds
+    if progress.done == progress.total:
+        return f"{text}, {rate:.2f} cells/s, {progress.seconds:.0f} s"
+    if rate == 0:
+        return text
+    return f"{text}, {rate:.2g} cells/s, {time_left((progress.total - progress.done) / rate)}"
+
+
+def _first_of_all_processes() -> bool:
+    """Wait until all processes have made their cells; the first one writes the report."""
+    import jax
+
     if jax.process_count() > 1:
         from jax.experimental import multihost_utils
 
         multihost_utils.sync_global_devices("cells")
-        if jax.process_index():
-            return None
-    return make_report(scale, out)
-
-
-def _estimated(one: Plan) -> str:
-    days = one.estimate / (24 * AN_HOUR)
-    long = f"{days:.0f} days" if days >= 2 else f"{one.estimate / AN_HOUR:.0f} hours"
-    cells = f"{len(one.missing)} of {len(one.cells)} cells are to be made"
-    return f"{one.name} takes about {long} on two cores: {cells}, and it can be stopped at any time"
-
-
-def scale_of(out: Path) -> str:
-    """The scale of the last reproduction in a directory.
-
-    Raises:
-        ValueError: if there is none.
-    """
-    try:
-        return str(json.loads((out / RECORD).read_text())["scale"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        rule = "`DIR` must be the directory of a reproduction"
-        raise ValueError(f"{rule}, got {str(out)!r}") from error
-
-
-def make_report(scale: str, out: Path) -> Summary:
-    """The tables, figures and report of every item whose cells are all there.
-
-    An item that is whole at the quick scale alone is shown at that, whatever the scale.
-    """
-    quick = {one.name: one for one in plan((), "quick", out)}
-    plans = [
-        quick[one.name] if one.missing and not quick[one.name].missing else one
-        for one in plan((), scale, out)
-    ]
-    finished = [assemble(one, out) for one in plans if not one.missing]
-    missing = [one.name for one in plans if one.missing]
-    page = out / "report.html"
-    entries = [_entry(one, out) for one in finished]
-    report.write(page, entries, missing=missing, version=__version__)
-    with replacing(out / "report.md") as file:
-        file.write(report.markdown(entries, missing=missing, version=__version__).encode())
-    return Summary(finished, missing, page)
-
-
-def _entry(finished: Finished, out: Path) -> report.Entry:
-    one = finished.plan
-    where = shlex.quote(str(out))
-    return report.Entry(
-        name=one.name,
-        title=one.item.TITLE,
-        source=one.item.SOURCE,
-        rule=one.item.RULE,
-        scale=one.scale,
-        config=dataclasses.asdict(one.config),
-        verdict=finished.verdict,
-        figures=finished.figures,
-        tables=finished.tables,
-        columns=one.item.COLUMNS,
-        deviations=one.item.DEVIATIONS,
-        seconds=finished.seconds,
-        device=finished.device,
-        command=f"mellowmax reproduce {one.name} --scale {one.scale} --out {where}",
-    )
-
-
-@contextlib.contextmanager
-def _display(plans: Sequence[Plan]) -> Iterator[Callable[[Progress], None]]:
-    """A function that shows progress: a bar for each item on a terminal, lines elsewhere."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as Bars
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield functools.partial(_tell_in_lines, [time.monotonic()])
-        return
-    name, said = TextColumn("{task.description:7s}"), TextColumn("{task.fields[said]}")
-    with Bars(name, BarColumn(), MofNCompleteColumn(), said, console=console) as bars:
-        tasks = {}
-        for one in plans:
-            there = len(one.cells) - len(one.missing)
-            said_first = "" if one.missing else "on disk"
-            tasks[one.name] = bars.add_task(
-                one.name, total=len(one.cells), completed=there, said=said_first
-            )
-
-        def tell(progress: Progress) -> None:
-            bars.update(tasks[progress.item], completed=progress.done, said=_pace(progress))
-
-        yield tell
-
-
-def _pace(progress: Progress) -> str:
-    """How fast an item goes, and how long it still takes, in words."""
-    rate = progress.made / progress.seconds
-    if progress.done == progress.total:
-        return f"{rate:.2f} cells/s, {progress.seconds:.0f} s"
-    left = datetime.timedelta(seconds=round((progress.total - progress.done) / rate))
-    return f"{rate:.2g} cells/s, about {left} left"
-
-
-def _tell_in_lines(last: list[float], progress: Progress) -> None:
-    """A line at the end of an item, and every five seconds."""
-    now = time.monotonic()
-    if progress.done == progress.total or now - last[0] >= 5:
-        last[0] = now
-        counted = f"{progress.item}: {progress.done:.4g} of {progress.total} cells"
-        print(f"{counted}, {_pace(progress)}", file=sys.stderr, flush=True)
-
-
-def described(summary: Summary) -> list[str]:
-    """The verdicts as lines of text."""
-    lines = []
-    for one in summary.finished:
-        lines.append(f"{one.plan.name:7s} {one.verdict.outcome.value:20s} {one.verdict.summary}")
-    lines += [f"{name:7s} not finished" for name in summary.missing]
-    return lines
+    return bool(jax.process_index() == 0)

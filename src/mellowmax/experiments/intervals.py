@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
+
+from .._typing import Floats
 
 __all__ = ["share_interval"]
 
 LEVEL = 0.95
 
 
-def share_interval(count: Any, total: Any) -> tuple[Any, Any, Any]:
-    """`(share, low, high)`: Clopper and Pearson's interval for a probability, or for many."""
+@overload
+def share_interval(count: int, total: int) -> tuple[float, float, float]: ...
+
+
+@overload
+def share_interval(count: npt.ArrayLike, total: npt.ArrayLike) -> tuple[Floats, Floats, Floats]: ...
+
+
+def share_interval(count: npt.ArrayLike, total: npt.ArrayLike) -> tuple[Any, Any, Any]:
+    """Clopper and Pearson's interval for a probability, or for many of them.
+
+    Its ends are the probabilities at which a count at least as large, or at most as large, as the
+    one seen has a chance of 2.5 %.
+
+    Args:
+        count: how often it happened.
+        total: how often it could have happened.
+
+    Returns:
+        `(share, low, high)`.
+    """
     k, n = np.asarray(count), np.asarray(total)
     tail = (1 - LEVEL) / 2
     low = np.where(k == 0, 0.0, stats.beta.ppf(tail, k, n - k + 1))
     high = np.where(k == n, 1.0, stats.beta.ppf(1 - tail, k + 1, n - k))
-    return k / n, low, high
+    return k / n, low[()], high[()]

@@ -1,7 +1,7 @@
 """What an item of the paper is: a figure or a table, cut into cells, with claims and a verdict.
 
-An item is a module of this package with the names of `Item`. Its work is cut into cells that do not
-depend on each other; a cell is made from its specification alone, which is plain data (it becomes a
+An item is a module of `items` with the names of `Item`. Its work is cut into cells that do not
+depend on each other. A cell is made from its specification alone, which is plain data (it becomes a
 part of the cell's name on disk), and gives one table. From the cells' tables come the item's own
 tables, its figures, and its verdict, by a rule that the module states in `RULE`.
 """
@@ -12,12 +12,16 @@ import dataclasses
 import enum
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 __all__ = [
+    "ITEMS",
     "NAMES",
+    "SCALES",
     "Claim",
     "Item",
     "LongItem",
@@ -27,6 +31,11 @@ __all__ = [
     "Verdict",
     "Work",
 ]
+
+ITEMS = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "table1", "fig9", "fig11")
+"""The names of the items, in the order of the paper."""
+SCALES = ("quick", "paper")
+"""Minutes on a laptop, or the paper's own counts."""
 
 Spec = dict[str, Any]
 """What determines a cell's numbers: names to numbers, texts, and lists of them."""
@@ -74,12 +83,12 @@ class Stopped(Exception):  # noqa: N818 - no error
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What a cell that takes long needs."""
+    """What a cell that takes long is given: a place to resume from, and someone to report to."""
 
     directory: Path | None = None
-    """Where it keeps what it has done so far; None for nowhere."""
-    tell: Callable[[float], bool] = lambda share: False
-    """Is told how much of the cell is done, and says whether to stop."""
+    """Where it keeps what it has done so far; None to keep nothing."""
+    callback: Callable[[float], bool] = lambda share: False
+    """Called with the share of the cell that is done; it returns True to stop."""
 
 
 class Item(Protocol):
@@ -111,7 +120,7 @@ class Item(Protocol):
     def tables(self, config: Any, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         """The item's tables from those of its cells, all of them."""
 
-    def plot(self, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+    def plot(self, tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
         """The item's figures, from its tables and the paper's numbers."""
 
     def judge(self, tables: Mapping[str, pd.DataFrame]) -> Verdict:
@@ -120,13 +129,13 @@ class Item(Protocol):
 
 @runtime_checkable
 class LongItem(Item, Protocol):
-    """An item whose cells take long: they can be stopped and gone on with."""
+    """An item whose cells take long: a cell that was stopped can be resumed."""
 
     def resume(self, spec: Spec, work: Work) -> pd.DataFrame:
-        """Make a cell, going on from what is in the directory of its work.
+        """Make a cell, starting from what the directory of its work has of it.
 
         Raises:
-            Stopped: when it was told to stop; the directory has what was done.
+            Stopped: when the callback stopped it; the directory has what was done.
         """
 
 

@@ -10,7 +10,10 @@ from importlib import resources
 
 import pandas as pd
 
-__all__ = ["read"]
+__all__ = ["OPERATORS", "read"]
+
+OPERATORS = {"max": "max", "boltz": "boltzmann", "mm": "mellowmax"}
+"""From the paper's names of operators to those of `SOFTMAXES`."""
 
 
 def read(name: str) -> pd.DataFrame:

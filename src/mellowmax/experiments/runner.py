@@ -1,11 +1,11 @@
 """Running items: the missing cells first, then the tables, figures and verdicts they add up to.
 
-    OUT/cells/ITEM/...      finished cells, see `store`
-    OUT/tables/...          one Parquet file a table
-    OUT/figures/...         each figure as SVG and PNG
+    out/cells/<item>/...    finished cells, see `store`
+    out/tables/...          one Parquet file for each table
+    out/figures/...         each figure as SVG and PNG
 
 Cells are made one after another, each on all devices of the process. Processes that are joined by
-`jax.distributed` share the cells out among them and need a directory that all of them see.
+`jax.distributed` divide the cells among themselves and need a directory that all of them see.
 """
 
 from __future__ import annotations
@@ -24,22 +24,21 @@ import numpy as np
 import pandas as pd
 
 from .. import __version__
-from .._common.files import replacing
 from . import style
-from .item import Item, LongItem, Stopped, Verdict, Work
+from .item import ITEMS, SCALES, Item, LongItem, Spec, Stopped, Verdict, Work
 from .store import Store, read_table, write_table
 
-__all__ = ["ITEMS", "Finished", "Plan", "Progress", "assemble", "load", "plan", "run"]
-
-ITEMS = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "table1", "fig9", "fig11")
-"""In the order of the paper."""
-SCALES = ("quick", "paper")
+__all__ = ["CellProgress", "Finished", "Plan", "assemble", "load", "plan", "run"]
 
 
 def load(name: str) -> Item:
-    """The module of an item."""
+    """The module of an item.
+
+    Raises:
+        ValueError: for a name that is none of `ITEMS`.
+    """
     if name not in ITEMS:
-        raise ValueError(f"`ITEM` must be one of {', '.join(ITEMS)}, got {name!r}")
+        raise ValueError(f"`name` must be one of {', '.join(ITEMS)}, got {name!r}")
     return cast(Item, importlib.import_module(f".items.{name}", __package__))
 
 
@@ -51,10 +50,11 @@ class Plan:
     scale: str
     item: Item
     config: Any
-    cells: dict[str, tuple[Any, Path]]
-    """Of each cell, its specification and its file."""
+    """The item's own `Config` at this scale."""
+    cells: dict[str, tuple[Spec, Path]]
+    """The specification and the file of each cell."""
     foreign: int
-    """Cells of other versions, configs and scales that lie beside them."""
+    """How many cells of other versions, configs and scales lie beside them."""
 
     @property
     def estimate(self) -> float:
@@ -68,18 +68,18 @@ class Plan:
 
 
 def plan(names: Sequence[str], scale: str, out: str | Path) -> list[Plan]:
-    """What items at a scale consist of.
+    """The cells of items at a scale. Only the modules of these items are imported.
 
     Args:
         names: the items; none for all.
         scale: `"quick"` or `"paper"`.
-        out: the directory.
+        out: the directory of the cells.
 
     Raises:
-        ValueError: for an item or a scale that there is not.
+        ValueError: for an item or a scale that does not exist.
     """
     if scale not in SCALES:
-        raise ValueError(f"`--scale` must be one of {', '.join(SCALES)}, got {scale!r}")
+        raise ValueError(f"`scale` must be one of {', '.join(SCALES)}, got {scale!r}")
     items = {name: load(name) for name in names or ITEMS}
     store = Store(out)
     plans = []
@@ -100,63 +100,69 @@ def _name_of(path: Path) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Progress:
-    """A cell has just been finished, or has come further."""
+class CellProgress:
+    """How far the cells of an item have come."""
 
     item: str
     cell: str
+    """The cell that was just made, or is being made."""
     done: float
-    """Cells, with the part of the one that is under way."""
+    """How many cells are on disk, with the share of the one that is being made."""
     total: int
+    """How many cells the item has."""
     seconds: float
-    """What the cells of this call have taken so far."""
+    """Since the start of `run`."""
     made: float
-    """How many cells this call has made, with the part of the one that is under way."""
+    """How many cells `run` has made, with the share of the one that is being made."""
 
 
-def run(plan: Plan, tell: Callable[[Progress], bool | None]) -> bool:
+def run(plan: Plan, callback: Callable[[CellProgress], bool | None]) -> bool:
     """Make the missing cells of an item.
 
     Args:
         plan: from `plan`.
-        tell: is called after each cell; it may return True to stop.
+        callback: called after each cell, and within one that takes long; it may return True to
+            stop.
 
     Returns:
         Whether all cells are there.
     """
     mine = plan.missing[jax.process_index() :: jax.process_count()]
-    began = time.perf_counter()
+    start = time.perf_counter()
+
+    def report(cell: str, made: int, share: float) -> bool:
+        there = len(plan.cells) - len(plan.missing)
+        seconds = time.perf_counter() - start
+        counts = (there + share, len(plan.cells), seconds, made + share)
+        return bool(callback(CellProgress(plan.name, cell, *counts)))
+
     for made, cell in enumerate(mine):
 
-        def told(share: float, made: int = made, cell: str = cell) -> bool:
-            there = len(plan.cells) - len(plan.missing)
-            seconds = time.perf_counter() - began
-            share = min(share, 0.999)  # it is not done before it is on disk
-            counts = (there + share, len(plan.cells), seconds, made + share)
-            return bool(tell(Progress(plan.name, cell, *counts)))
+        def within(share: float, made: int = made, cell: str = cell) -> bool:
+            return report(cell, made, min(share, 0.999))  # it is done when it is on disk
 
         spec, path = plan.cells[cell]
-        start = time.perf_counter()
+        began = time.perf_counter()
         try:
-            table = _make(plan.item, spec, path.with_suffix(".part"), told)
+            table = _make(plan.item, spec, path.with_suffix(".part"), within)
         except Stopped:
             break
-        write_table(path, table, _made_by(plan, cell, spec, time.perf_counter() - start))
+        write_table(path, table, _made_by(plan, cell, spec, time.perf_counter() - began))
         shutil.rmtree(path.with_suffix(".part"), ignore_errors=True)
-        if told(0.0, made + 1):
+        if report(cell, made + 1, 0.0):
             break
     return not plan.missing
 
 
-def _make(item: Item, spec: Any, directory: Path, tell: Callable[[float], bool]) -> pd.DataFrame:
-    """A cell; one that takes long goes on from what is in the directory."""
+def _make(item: Item, spec: Spec, part: Path, callback: Callable[[float], bool]) -> pd.DataFrame:
+    """A cell; one that takes long is resumed from the directory `part`."""
     if not isinstance(item, LongItem):
         return item.run(spec)
-    directory.mkdir(parents=True, exist_ok=True)
-    return item.resume(spec, Work(directory, tell))
+    part.mkdir(parents=True, exist_ok=True)
+    return item.resume(spec, Work(part, callback))
 
 
-def _made_by(plan: Plan, cell: str, spec: Any, seconds: float) -> dict[str, Any]:
+def _made_by(plan: Plan, cell: str, spec: Spec, seconds: float) -> dict[str, Any]:
     device = jax.local_devices()[0]
     versions = {"mellowmax": __version__, "jax": jax.__version__, "numpy": np.__version__}
     return {
@@ -181,8 +187,9 @@ class Finished:
     figures: dict[str, Path]
     """The SVG files; each has a PNG beside it."""
     seconds: float
-    """What its cells took."""
+    """The time that its cells took."""
     device: str
+    """Where they were made."""
 
 
 def assemble(plan: Plan, out: str | Path) -> Finished:
@@ -199,10 +206,7 @@ def assemble(plan: Plan, out: str | Path) -> Finished:
     with style.styled():
         for name, figure in plan.item.plot(tables).items():
             figures[name] = out / "figures" / f"{plan.name}_{name}.svg"
-            with replacing(figures[name]) as file:
-                figure.savefig(file, format="svg", metadata={"Date": None})
-            with replacing(figures[name].with_suffix(".png")) as file:
-                figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
+            style.save(figure, figures[name])
     made = [made_by for _, made_by in read.values()]
     return Finished(
         plan,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "PAPER", "figure", "styled"]
+from .._common.files import replacing
+
+__all__ = ["COLOURS", "PAPER", "figure", "save", "styled"]
 
 COLOURS: dict[str, dict[str, Any]] = {  # Okabe and Ito's
     "max": {"color": "#000000", "linestyle": ":"},
@@ -43,3 +46,16 @@ def figure(columns: int = 1, rows: int = 1, *, height: float = 3.6) -> tuple[Fig
     """A figure and its axes; two columns fill the width of the report."""
     result = Figure(figsize=(5.0 * columns, height * rows), layout="constrained")
     return result, result.subplots(rows, columns)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as SVG to `path` and as PNG beside it; the same figure gives the same bytes.
+
+    Args:
+        figure: drawn within `styled`, and saved within it.
+        path: of the SVG file, in a directory that exists.
+    """
+    with replacing(path) as file:
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    with replacing(path.with_suffix(".png")) as file:
+        figure.savefig(file, format="png", dpi=150, metadata={"Software": None})

@@ -1,5 +1,7 @@
-"""The report: every finished item of the paper on one page."""
+"""The report: every finished item of the paper on one page, and the same as Markdown."""
 
-from .page import Entry, markdown, write
+from .entry import Entry
+from .markdown import write_markdown
+from .page import write_page
 
-__all__ = ["Entry", "markdown", "write"]
+__all__ = ["Entry", "write_markdown", "write_page"]

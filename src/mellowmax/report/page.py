@@ -1,20 +1,17 @@
 """The report: every finished item of the paper on one page, a file that needs no other.
 
-`write` fills `page.html`, with `page.css` and the figures inside it. `markdown` has the
-verdicts, the claims and the deviations of the same entries, for the documentation. The same entries
-give the same bytes.
+`write_page` fills `page.html`, with `page.css` and the figures inside it. The same entries give the
+same bytes.
 """
 
 from __future__ import annotations
 
 import base64
-import dataclasses
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import resources
-from itertools import accumulate
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -23,13 +20,11 @@ from urllib.parse import quote
 import pyarrow.parquet as pq
 
 from .._common.files import replacing
-from ..experiments.item import Outcome, Verdict
+from ..experiments.item import Outcome
+from .entry import CLAIMS, PAPER, VERDICTS, Entry, count, first_deviations, unfinished, verdict_row
 
-__all__ = ["Entry", "markdown", "write"]
+__all__ = ["write_page"]
 
-PAPER = "https://arxiv.org/abs/1612.05628"
-VERDICTS = ("Item", "What", "Verdict", "In short")
-CLAIMS = ("Claim", "The paper", "Here", "Holds")
 ROWS = 8
 """How many rows of a table are shown."""
 SHAPES = {  # in a box of 16: a tick, a half-filled circle, a cross
@@ -42,35 +37,7 @@ SHAPES = {  # in a box of 16: a tick, a half-filled circle, a cross
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """One finished item, as the report shows it."""
-
-    name: str
-    """Of its module, such as `"fig9"`."""
-    title: str
-    source: str
-    rule: str
-    scale: str
-    config: Mapping[str, Any]
-    """The names and values of its `Config`."""
-    verdict: Verdict
-    figures: Mapping[str, Path]
-    """The SVG file of each figure; a PNG of the same stem lies beside it."""
-    tables: Mapping[str, Path]
-    """The Parquet file of each table."""
-    columns: Mapping[str, Mapping[str, str]]
-    """Of each table, what each column holds."""
-    deviations: tuple[str, ...]
-    seconds: float
-    """The time that its cells took."""
-    device: str
-    """Where they were made."""
-    command: str
-    """That makes this item alone again."""
-
-
-def write(
+def write_page(
     path: str | Path, entries: Sequence[Entry], *, missing: Sequence[str] = (), version: str
 ) -> None:
     """Write the page, whole or not at all.
@@ -85,61 +52,22 @@ def write(
         OSError: when the file cannot be written, or a figure or table cannot be read.
     """
     home = Path(path).resolve().parent
-    unfinished = _unfinished(f"<code>{escape(name)}</code>" for name in missing)
+    listed = unfinished(f"<code>{escape(name)}</code>" for name in missing)
     page = Template(_part("page.html")).substitute(
         style=_part("page.css"),
         paper=PAPER,
         version=escape(version),
         links="".join(f"<li>{_anchor(entry)}</li>" for entry in entries),
-        count=_count(entries),
+        count=count(entries),
         verdicts=_verdicts(entries),
-        missing=f'<p class="note">{unfinished}</p>' if missing else "",
+        missing=f'<p class="note">{listed}</p>' if missing else "",
         items="\n".join(
             _item(entry, first, home)
-            for entry, first in zip(entries, _firsts(entries), strict=True)
+            for entry, first in zip(entries, first_deviations(entries), strict=True)
         ),
     )
     with replacing(path) as file:
         file.write(page.encode())
-
-
-def markdown(entries: Sequence[Entry], *, missing: Sequence[str] = (), version: str) -> str:
-    """The verdicts, the claims and the numbered deviations, for the documentation.
-
-    Args:
-        entries: the items, in the order of the page.
-        missing: the names of items that are not finished.
-        version: of the package.
-    """
-    rows = ((f"[{_plain(e.name)}](#{e.name.lower()})", *map(_plain, _verdict(e))) for e in entries)
-    parts = [
-        "# Reproduction",
-        f"The figures and tables of the [paper]({PAPER}) against what mellowmax {_plain(version)} "
-        f"measures. {_count(entries)}",
-        _pipes(VERDICTS, rows),
-        _unfinished(map(_plain, missing)),
-    ]
-    for entry, first in zip(entries, _firsts(entries), strict=True):
-        claims = (
-            (*map(_plain, (c.statement, c.paper, c.ours)), "yes" if c.holds else "no")
-            for c in entry.verdict.claims
-        )
-        parts += [
-            f"## {_plain(entry.name)}",
-            f"**{_plain(entry.title)}** ({_plain(entry.source)}), at the {_plain(entry.scale)} "
-            f"scale: **{entry.verdict.outcome}**. {_plain(entry.verdict.summary)}",
-            _pipes(CLAIMS, claims),
-            f"*The rule.* {_plain(entry.rule)}",
-            "*Where this differs from the paper.*" if entry.deviations else "",
-            "\n".join(f"- **{n}.** {_plain(d)}" for n, d in enumerate(entry.deviations, first)),
-            f"```bash\n{entry.command}\n```",
-        ]
-    return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def _firsts(entries: Sequence[Entry]) -> list[int]:
-    """The number of each entry's first deviation: they are counted over the whole page."""
-    return list(accumulate((len(e.deviations) for e in entries), initial=1))[:-1]
 
 
 def _part(name: str) -> str:
@@ -152,32 +80,6 @@ def _anchor(entry: Entry) -> str:
 
 def _id(entry: Entry) -> str:
     return "item-" + re.sub(r"[^a-z0-9]+", "-", entry.name.lower())
-
-
-def _count(entries: Sequence[Entry]) -> str:
-    found = [entry.verdict.outcome for entry in entries]
-    counts = ", ".join(f"{found.count(outcome)} {outcome}" for outcome in Outcome)
-    return f"Of {len(found)} finished item{'s' * (len(found) != 1)}: {counts}."
-
-
-def _verdict(entry: Entry) -> tuple[str, str, str]:
-    return f"{entry.title} ({entry.source})", entry.verdict.outcome, entry.verdict.summary
-
-
-def _unfinished(names: Iterable[str]) -> str:
-    listed = ", ".join(names)
-    return f"Missing or not finished: {listed}." if listed else ""
-
-
-def _plain(text: str) -> str:
-    """Text that Markdown, its tables and the formulas of the documentation leave as it is."""
-    text = escape(re.sub(r"\s+", " ", text), quote=False).replace("$", "&#36;")
-    return re.sub(r"([\\`*_{}\[\]|])", r"\\\1", text)
-
-
-def _pipes(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = (head, ["---"] * len(head), *rows)
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _badge(outcome: Outcome, words: str) -> str:
@@ -204,7 +106,7 @@ def _verdicts(entries: Sequence[Entry]) -> str:
     rows = (
         (_anchor(e), escape(what), _badge(e.verdict.outcome, outcome), escape(summary))
         for e in entries
-        for what, outcome, summary in [_verdict(e)]
+        for what, outcome, summary in [verdict_row(e)]
     )
     return _table(VERDICTS, rows, "Verdicts", "stack")
 

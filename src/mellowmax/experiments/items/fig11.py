@@ -168,7 +168,7 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
     stopped = []
 
     def tell(progress: Progress) -> bool:
-        if work.tell(progress.episodes / progress.total):
+        if work.callback(progress.episodes / progress.total):
             stopped.append(True)
         return bool(stopped)
 

@@ -1,0 +1,78 @@
+"""An episode as a moving picture, in a GIF."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from .._common.files import replacing
+from ..environments.fleet.worker import flat
+
+__all__ = ["Film"]
+
+PICTURES_A_SECOND = 25
+"""About how many pictures of a second are kept."""
+
+
+class Film:
+    """A GIF of an episode.
+
+    The first picture is drawn at once, so that what is wrong is said before any other work; the
+    rest of the episode is played when the film is written.
+
+    Args:
+        path: of the file.
+        environment: the id of the environment that is shown.
+        pictures: from `deep.watch`.
+
+    Raises:
+        ValueError: for a path that is not of a GIF, or an environment that cannot show itself.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        environment: str,
+        pictures: Iterator[tuple[npt.NDArray[np.uint8], float]],
+    ) -> None:
+        if path.suffix.lower() != ".gif" or not path.absolute().parent.is_dir():
+            rule = "`--render` must be a file ending in .gif in a directory that exists"
+            raise ValueError(f"{rule}, got {str(path)!r}")
+        with contextlib.closing(flat(environment)) as env:
+            a_second = float(env.metadata.get("render_fps") or 50)
+        for name, value in (("SDL_VIDEODRIVER", "dummy"), ("PYGAME_HIDE_SUPPORT_PROMPT", "1")):
+            os.environ.setdefault(name, value)  # a file needs no window, and no greeting
+        every = max(1, round(a_second / PICTURES_A_SECOND))
+        first, _ = next(pictures)
+        rest = (picture for picture, _ in pictures)
+        self.path, self.milliseconds = path, round(1000 * every / a_second)
+        self.kept = itertools.islice(itertools.chain([first], rest), 0, None, every)
+
+    def write(self) -> int:
+        """Play the episode and write it, whole or not at all; returns how many pictures it has."""
+        from PIL import Image
+
+        count = itertools.count()
+
+        def images() -> Iterator[Image.Image]:
+            for picture, _ in zip(self.kept, count, strict=False):
+                image = Image.fromarray(picture)
+                yield image.quantize(method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+
+        one_by_one = images()
+        with replacing(self.path) as file:
+            next(one_by_one).save(
+                file,
+                format="GIF",
+                save_all=True,
+                append_images=one_by_one,
+                duration=self.milliseconds,
+                loop=0,
+            )
+        return next(count)

@@ -1,0 +1,26 @@
+"""The arguments that several commands have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+__all__ = ["Environment", "MaxSteps", "Parameter", "Seed", "Workers"]
+
+Environment: TypeAlias = Annotated[
+    str,
+    typer.Argument(metavar="ENV", help="The id of a Gymnasium environment with discrete actions."),
+]
+Parameter: TypeAlias = Annotated[
+    float | None, typer.Option(help="The softmax's own: epsilon, beta or omega.")
+]
+Seed: TypeAlias = Annotated[int, typer.Option(help="Of all random numbers.")]
+MaxSteps: TypeAlias = Annotated[
+    int | None,
+    typer.Option(help="Where an episode is cut off; else at the environment's own limit, or 1000."),
+]
+Workers: TypeAlias = Annotated[
+    int | None,
+    typer.Option(help="How many processes step the environments; 0 for none but this one."),
+]

@@ -1,0 +1,91 @@
+"""How long work shows its progress: a bar on a terminal, a line every five seconds elsewhere.
+
+Both say the same text. It goes to stderr, so that stdout has the result alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+__all__ = ["Bar", "ProgressReporter", "progress_reporter", "time_left"]
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Bar:
+    """A bar, as it is before any progress."""
+
+    name: str = ""
+    """What stands before the bar and the lines; a bar without a name is gone at the end."""
+    share: float | None = None
+    """How much of the work is done; None while that is not known."""
+    text: str = "compiling"
+
+
+class ProgressReporter(Protocol):
+    """Shows how far a piece of work has come."""
+
+    def __call__(self, share: float, text: str, name: str = "") -> None:
+        """Show progress.
+
+        Args:
+            share: how much of the work is done, from 0 to 1.
+            text: the numbers, and the time left.
+            name: of the bar, where there are several.
+        """
+
+
+@contextlib.contextmanager
+def progress_reporter(bars: Sequence[Bar] = (Bar(),)) -> Iterator[ProgressReporter]:
+    """A progress reporter for some work, within which it is on display.
+
+    Args:
+        bars: one for each piece of the work.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines()
+        return
+    names = [bar.name for bar in bars]
+    columns = [BarColumn(), TextColumn("{task.description}", markup=False)]
+    if any(names):
+        columns.insert(0, TextColumn("{task.fields[name]}", markup=False))
+    with Progress(*columns, console=console, transient=not any(names)) as display:
+        tasks = {bar.name: display.add_task(bar.text, name=bar.name, total=None) for bar in bars}
+        for bar in bars:
+            if bar.share is not None:
+                display.update(tasks[bar.name], completed=bar.share, total=1.0)
+
+        def report(share: float, text: str, name: str = "") -> None:
+            display.update(tasks[name], completed=share, total=1.0, description=text)
+
+        yield report
+
+
+class _Lines:
+    """A line every five seconds, and one at the end of each piece of work that has a name."""
+
+    def __init__(self) -> None:
+        self.last = time.monotonic()
+
+    def __call__(self, share: float, text: str, name: str = "") -> None:
+        now = time.monotonic()
+        if now - self.last >= SECONDS_BETWEEN_LINES or (name and share >= 1):
+            self.last = now
+            print(f"{name}: {text}" if name else text, file=sys.stderr, flush=True)
+
+
+def time_left(seconds: float) -> str:
+    """In words, such as "about 0:01:20 left"."""
+    whole = round(min(seconds, 3e9))  # a century is as good as forever, and `timedelta` has an end
+    return f"about {datetime.timedelta(seconds=whole)} left"

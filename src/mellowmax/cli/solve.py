@@ -1,0 +1,138 @@
+"""`mellowmax solve`: plan in an MDP, and write its values with their bounds to a file."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .console import (
+    INTERRUPTED,
+    SOFTMAX_NAMES,
+    catch_ctrl_c,
+    choose_softmax,
+    errors_in_one_sentence,
+    keep_compiled_programs,
+    print_rows,
+)
+from .options import Parameter
+from .progress import progress_reporter, time_left
+
+if TYPE_CHECKING:
+    from ..mdp import MDP
+    from ..planning import Progress
+
+__all__ = ["solve"]
+
+DEFAULT = "mellowmax"
+
+
+def solve(
+    model: Annotated[
+        str, typer.Argument(help="A saved MDP, or the id of a Gymnasium environment.")
+    ],
+    softmax: Annotated[str, typer.Option(help=f"The operator: {SOFTMAX_NAMES}.")] = DEFAULT,
+    parameter: Parameter = None,
+    method: Annotated[
+        str, typer.Option(help="auto, in-place, synchronous, shifted or newton.")
+    ] = "auto",
+    discount: Annotated[
+        float, typer.Option(help="For a Gymnasium environment; a saved MDP has its own.")
+    ] = 0.99,
+    tolerance: Annotated[float, typer.Option(help="The largest change to stop at.")] = 1e-8,
+    max_iterations: Annotated[int, typer.Option(help="The most iterations to take.")] = 100_000,
+    out: Annotated[Path, typer.Option(help="Where to write the solution.")] = Path("solution.npz"),
+    operator: Annotated[str | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Plan in an MDP: its values under an operator, with bounds, written to a file.
+
+    Example: `mellowmax solve FrozenLake-v1 --softmax mellowmax --parameter 16.55`
+
+    The file has `q`, `value`, `policy`, and the numbers that are printed; `numpy.load` reads it.
+    Ctrl-C stops early and writes what there is. The exit code is 0 if the solve converged, 1 if it
+    did not, 130 after Ctrl-C, and 2 for an argument that is wrong.
+    """
+    with errors_in_one_sentence():
+        pair = choose_softmax(_one_name(softmax, operator), parameter)
+        if not out.absolute().parent.is_dir():
+            raise ValueError(f"`--out` must be in a directory that exists, got {str(out)!r}")
+        mdp = _load(model, discount)
+        keep_compiled_programs()
+        from .. import planning
+
+        with catch_ctrl_c("sweep") as pressed, progress_reporter() as report:
+            way = _Way()
+
+            def callback(progress: Progress) -> bool:
+                report(way.share(progress), way.text(progress))
+                return pressed.is_set()
+
+            solution = planning.solve(
+                mdp,
+                pair,
+                method=method,
+                tolerance=tolerance,
+                max_iterations=max_iterations,
+                throw=False,
+                callback=callback,
+            )
+            solution.save(out)
+    print_rows([("model", f"{model}: {_described(mdp)}"), *solution.rows(), ("written", str(out))])
+    if pressed.is_set():
+        raise typer.Exit(INTERRUPTED)
+    if not solution.converged:
+        raise typer.Exit(1)
+
+
+def _one_name(softmax: str, operator: str | None) -> str:
+    """The name of the softmax; `--operator` is what `--softmax` was called once."""
+    if operator is not None and softmax not in (DEFAULT, operator):
+        rule = "`--softmax` must be given without `--operator`, its former name"
+        raise ValueError(f"{rule}, got {softmax!r} and {operator!r}")
+    return softmax if operator is None else operator
+
+
+def _load(model: str, discount: float) -> MDP:
+    from ..mdp import MDP
+
+    if Path(model).is_file():
+        return MDP.load(model)
+    if model.endswith(".npz") or (os.sep in model and Path(model).parent.is_dir()):
+        raise ValueError(f"`MODEL` must be a file that exists or a Gymnasium id, got {model!r}")
+    return MDP.from_gymnasium(model, discount)
+
+
+def _described(mdp: MDP) -> str:
+    successors = "dense" if mdp.successors is None else f"up to {mdp.n_branches} successors"
+    return (
+        f"{mdp.n_states} states, {mdp.n_actions} actions, {successors}, discount {mdp.discount:g}"
+    )
+
+
+class _Way:
+    """The way from the first change down to the tolerance, in orders of magnitude."""
+
+    def __init__(self) -> None:
+        self.first: float | None = None
+        """The first change."""
+
+    def share(self, progress: Progress) -> float:
+        """How much of the way is done."""
+        change, tolerance = progress.change, progress.tolerance
+        if self.first is None:
+            self.first = change
+        if not (0 < tolerance < self.first < math.inf and 0 < change < math.inf):
+            return 0.0
+        return max(0.0, math.log(self.first / change) / math.log(self.first / tolerance))
+
+    def text(self, progress: Progress) -> str:
+        """The numbers, and the time left as far as it can be told."""
+        share = self.share(progress)
+        text = f"{progress.method}: {progress.iterations} iterations, change {progress.change:.1e}"
+        text += f", {progress.seconds:.0f} s"
+        if not 0 < share < 1:
+            return text
+        return f"{text}, {time_left(progress.seconds * (1 - share) / share)}"

@@ -1,0 +1,79 @@
+"""What the report has on an item, and what its page and its Markdown say in the same words."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from ..experiments.item import Outcome, Verdict
+
+__all__ = [
+    "CLAIMS",
+    "PAPER",
+    "VERDICTS",
+    "Entry",
+    "count",
+    "first_deviations",
+    "unfinished",
+    "verdict_row",
+]
+
+PAPER = "https://arxiv.org/abs/1612.05628"
+VERDICTS = ("Item", "What", "Verdict", "In short")
+"""The head of the table of verdicts."""
+CLAIMS = ("Claim", "The paper", "Here", "Holds")
+"""The head of an item's table of claims."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One finished item, as the report shows it."""
+
+    name: str
+    """Of its module, such as `"fig9"`."""
+    title: str
+    source: str
+    rule: str
+    scale: str
+    config: Mapping[str, Any]
+    """The names and values of its `Config`."""
+    verdict: Verdict
+    figures: Mapping[str, Path]
+    """The SVG file of each figure; a PNG of the same stem lies beside it."""
+    tables: Mapping[str, Path]
+    """The Parquet file of each table."""
+    columns: Mapping[str, Mapping[str, str]]
+    """Of each table, what each column holds."""
+    deviations: tuple[str, ...]
+    seconds: float
+    """The time that its cells took."""
+    device: str
+    """Where they were made."""
+    command: str
+    """That makes this item alone again."""
+
+
+def count(entries: Sequence[Entry]) -> str:
+    """How many items there are of each outcome, as a sentence."""
+    found = [entry.verdict.outcome for entry in entries]
+    counts = ", ".join(f"{found.count(outcome)} {outcome}" for outcome in Outcome)
+    return f"Of {len(found)} finished item{'s' * (len(found) != 1)}: {counts}."
+
+
+def unfinished(names: Iterable[str]) -> str:
+    """The items that are not finished, as a sentence; nothing if there are none."""
+    listed = ", ".join(names)
+    return f"Missing or not finished: {listed}." if listed else ""
+
+
+def verdict_row(entry: Entry) -> tuple[str, str, str]:
+    """What stands beside the name of an item in the table of verdicts."""
+    return f"{entry.title} ({entry.source})", entry.verdict.outcome, entry.verdict.summary
+
+
+def first_deviations(entries: Sequence[Entry]) -> list[int]:
+    """The number of each entry's first deviation: they are counted over the whole report."""
+    return list(accumulate((len(e.deviations) for e in entries), initial=1))[:-1]

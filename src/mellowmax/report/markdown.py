@@ -1,0 +1,68 @@
+"""The report as Markdown: the verdicts, claims and deviations, for the documentation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+from .._common.files import replacing
+from .entry import CLAIMS, PAPER, VERDICTS, Entry, count, first_deviations, unfinished, verdict_row
+
+__all__ = ["write_markdown"]
+
+
+def write_markdown(
+    path: str | Path, entries: Sequence[Entry], *, missing: Sequence[str] = (), version: str
+) -> None:
+    """Write the verdicts, the claims and the numbered deviations, whole or not at all.
+
+    Args:
+        path: the Markdown file.
+        entries: the items, in the order of the page.
+        missing: the names of items that are not finished.
+        version: of the package.
+
+    Raises:
+        OSError: when the file cannot be written.
+    """
+    rows = (
+        (f"[{_plain(e.name)}](#{e.name.lower()})", *map(_plain, verdict_row(e))) for e in entries
+    )
+    parts = [
+        "# Reproduction",
+        f"The figures and tables of the [paper]({PAPER}) against what mellowmax {_plain(version)} "
+        f"measures. {count(entries)}",
+        _pipes(VERDICTS, rows),
+        unfinished(map(_plain, missing)),
+    ]
+    for entry, first in zip(entries, first_deviations(entries), strict=True):
+        claims = (
+            (*map(_plain, (c.statement, c.paper, c.ours)), "yes" if c.holds else "no")
+            for c in entry.verdict.claims
+        )
+        parts += [
+            f"## {_plain(entry.name)}",
+            f"**{_plain(entry.title)}** ({_plain(entry.source)}), at the {_plain(entry.scale)} "
+            f"scale: **{entry.verdict.outcome}**. {_plain(entry.verdict.summary)}",
+            _pipes(CLAIMS, claims),
+            f"*The rule.* {_plain(entry.rule)}",
+            "*Where this differs from the paper.*" if entry.deviations else "",
+            "\n".join(f"- **{n}.** {_plain(d)}" for n, d in enumerate(entry.deviations, first)),
+            f"```bash\n{entry.command}\n```",
+        ]
+    text = "\n\n".join(filter(None, parts)) + "\n"
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown, its tables and the formulas of the documentation leave as it is."""
+    text = escape(re.sub(r"\s+", " ", text), quote=False).replace("$", "&#36;")
+    return re.sub(r"([\\`*_{}\[\]|])", r"\\\1", text)
+
+
+def _pipes(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = (head, ["---"] * len(head), *rows)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
