@@ -13,11 +13,10 @@ import scipy.optimize
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
 from mellowmax.experiments import paper
 from mellowmax.mdp import MDP, garnet, random_mdp, two_state
-from mellowmax.planning.fixed_points import dense, roots
-from mellowmax.planning.fixed_points import find as points
-from mellowmax.planning.fixed_points.find import fixed_points
-from mellowmax.planning.fixed_points.trace import trace_fixed_points
-from mellowmax.planning.fixed_points.vector_field import vector_field
+from mellowmax.planning import fixed_points, trace_fixed_points, vector_field
+from mellowmax.planning.fixed_points.find import _Search
+from mellowmax.planning.fixed_points.roots import all_roots
+from mellowmax.planning.fixed_points.sweep_map import spectral_radius
 
 FITTED = ((0.12211, 0.65867), (0.03284, 0.99075))
 PRINTED = ((0.122, 0.66), (0.033, 0.99))
@@ -191,7 +190,7 @@ def test_without_a_bound_it_searches_and_does_not_claim():
 def test_all_roots_of_a_chebyshev_polynomial(degree):
     polynomial = np.polynomial.Chebyshev.basis(degree)
     bound = degree**2 * (degree**2 - 1) / 3  # of its second derivative, at the ends
-    found, doubtful = roots.all_roots(
+    found, doubtful = all_roots(
         lambda x: (polynomial(x), polynomial.deriv()(x)), -1.0, 1.0, bound, (1e-14, 1e-12)
     )
     exact = np.cos((np.arange(degree) + 0.5) * np.pi / degree)[::-1]
@@ -204,7 +203,7 @@ def test_all_roots_of_a_chebyshev_polynomial(degree):
 
 def test_a_double_root_is_left_in_doubt_and_a_miss_is_excluded():
     for shift, in_doubt in ((0.0, True), (1e-10, False)):
-        found, doubtful = roots.all_roots(
+        found, doubtful = all_roots(
             lambda x, c=shift: ((x - 0.3) ** 2 + c, 2 * (x - 0.3)), 0.0, 1.0, 2.0, (1e-14, 1e-14)
         )
         assert (len(doubtful) > 0) == in_doubt
@@ -317,13 +316,12 @@ def test_independent_copies_multiply(count, leak, expected):
 
 
 def test_what_is_missing_is_said(monkeypatch):
-    search = points._Search
-    whole = search._polished
+    whole = _Search._polished
 
     def without_the_highest(self, v):
         return tuple(point for point in whole(self, v) if point.value[:2].min() < 0.85)
 
-    monkeypatch.setattr(search, "_polished", without_the_highest)
+    monkeypatch.setattr(_Search, "_polished", without_the_highest)
     found = fixed_points(copies(2), Boltzmann(16.6))
     assert len(found) == 8
     assert "not +1: at least one is missing" in found.reason
@@ -375,7 +373,7 @@ def test_the_jacobian_against_finite_differences(mdp, beta):
 def test_the_radius_is_the_same_from_a_few_eigenvalues(rng):
     matrix = rng.random((350, 350))
     matrix *= 0.97 / matrix.sum(1, keepdims=True)
-    assert dense.spectral_radius(matrix) == pytest.approx(0.97, rel=1e-10)
+    assert spectral_radius(matrix) == pytest.approx(0.97, rel=1e-10)
 
 
 def test_an_action_that_is_not_allowed_is_as_if_it_were_not_there():
@@ -615,7 +613,10 @@ def test_what_the_field_takes_if_not_told():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m: fixed_points(m, Boltzmann(1.0), starts=0), "`starts` must be at least 1, got 0"),
+        (
+            lambda m: fixed_points(m, Boltzmann(1.0), starts=0),
+            "`starts` must be a whole number of at least 1, got 0",
+        ),
         (
             lambda m: fixed_points(m, Boltzmann(1.0), tolerance=0.0),
             "`tolerance` must be in [1e-14, 1), got 0.0",

@@ -22,11 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common import checks, npz
+from .._typing import ArrayLike, Bools, Floats, Integers
 from . import convert, validate
 
 __all__ = ["MDP"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -139,6 +138,12 @@ class MDP:
     def n_branches(self) -> int:
         """How many branches the transitions of a state and an action have at most."""
         return int(self.probabilities.shape[2])
+
+    @property
+    def available(self) -> Bools:
+        """`[S, A]`, the actions that can be taken: those allowed in states that are not terminal."""
+        live = np.broadcast_to(~self.terminal[:, None], self.probabilities.shape[:2])
+        return live.copy() if self.allowed is None else live & self.allowed
 
     @property
     def expected_rewards(self) -> Floats:

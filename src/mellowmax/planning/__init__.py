@@ -1,7 +1,9 @@
 """Layer 4: planning. From an MDP and a softmax to values, with proved bounds."""
 
+from . import batch
 from .bounds import suboptimality
-from .fixed_points.find import FixedPoint, FixedPoints, fixed_points
+from .fixed_points.find import fixed_points
+from .fixed_points.point import FixedPoint, FixedPoints
 from .fixed_points.trace import Branch, Fold, Trace, trace_fixed_points
 from .fixed_points.vector_field import VectorField, vector_field
 from .solution import NotConvergedError, Progress, Solution
@@ -17,6 +19,7 @@ __all__ = [
     "Solution",
     "Trace",
     "VectorField",
+    "batch",
     "evaluate",
     "fixed_points",
     "solve",

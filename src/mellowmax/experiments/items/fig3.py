@@ -12,14 +12,14 @@ of the gradient, attained where beta times the difference of the two values is `
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from ...properties import probe
-from ...softmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, Softmax
+from ...softmax import SOFTMAXES
 from .. import style
 from ..item import NAMES, Claim, Spec, Verdict
 
@@ -79,27 +79,25 @@ class Config:
 
 SCALES = {"quick": Config(pairs=1000, rounds=30), "paper": Config()}
 SECONDS = {"quick": 5.0, "paper": 5.0}
-_OPERATORS: dict[str, tuple[str, Callable[[Any], Softmax]]] = {
-    "max": ("", lambda _: Max()),
-    "mean": ("", lambda _: Mean()),
-    "epsilon-greedy": ("epsilon", EpsilonGreedy),
-    "boltzmann": ("beta", Boltzmann),
-    "mellowmax": ("omega", Mellowmax),
-}
 
 
 def cells(config: Config) -> dict[str, Spec]:
     """One cell an operator."""
     base = {"pairs": config.pairs, "rounds": config.rounds, "seed": config.seed}
     return {
-        name: base | {"operator": name, "parameter": _parameter(config, name)}
-        for name in _OPERATORS
+        name: base | {"operator": name, "parameter": _parameter(config, name)} for name in SOFTMAXES
     }
 
 
-def _parameter(config: Config, name: str) -> float | None:
-    values = {"": None, "epsilon": config.epsilon}
-    return values.get(_OPERATORS[name][0], config.parameter)
+def _parameter_name(operator: str) -> str | None:
+    """The name of an operator's parameter, such as omega; None for an operator without one."""
+    fields = dataclasses.fields(SOFTMAXES[operator])  # type: ignore[arg-type]
+    return fields[0].name if fields else None
+
+
+def _parameter(config: Config, operator: str) -> float | None:
+    values = {None: None, "epsilon": config.epsilon}
+    return values.get(_parameter_name(operator), config.parameter)
 
 
 def run(spec: Spec) -> pd.DataFrame:
@@ -107,7 +105,8 @@ def run(spec: Spec) -> pd.DataFrame:
 
     Values are uniform on [0, 1], as large as those of the two-state MDP, and distances on [0, 0.5].
     """
-    softmax = _OPERATORS[spec["operator"]][1](spec["parameter"])
+    parameters = [] if spec["parameter"] is None else [spec["parameter"]]
+    softmax = SOFTMAXES[spec["operator"]](*parameters)
     rng = np.random.default_rng(spec["seed"])
     x = rng.random((spec["pairs"], 2))
     away = rng.uniform(-1, 1, size=x.shape)
@@ -130,7 +129,7 @@ def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.Da
     rows, pairs = [], []
     for name, table in cells.items():
         ratio = table["moved"] / table["distance"]
-        parameter = _OPERATORS[name][0]
+        parameter = _parameter_name(name)
         summary = {
             "operator": name,
             "parameter": f"{parameter} = {_parameter(config, name):g}" if parameter else "none",
@@ -143,7 +142,7 @@ def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.Da
     return {"ratios": pd.DataFrame(rows), "pairs": pd.concat(pairs, ignore_index=True)}
 
 
-def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     """The pairs of each operator against the line of slope 1, and the largest ratios."""
     figure, axes = style.figure(2, 3, height=3.0)
     ratios = tables["ratios"].set_index("operator")

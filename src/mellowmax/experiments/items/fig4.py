@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
+from ..._typing import Floats
 from ...mdp import two_state
 from ...planning import fixed_points, trace_fixed_points
 from ...softmax import Boltzmann
@@ -99,11 +100,11 @@ def run(spec: Spec) -> pd.DataFrame:
     """The branches, the folds, and the fixed points at each beta of `at`, one below the other."""
     mdp = two_state(printed=spec["printed"], discount=spec["discount"])
     trace = trace_fixed_points(mdp, Boltzmann, [spec["first"], spec["last"]], step=spec["step"])
-    parts: list[tuple[str, int, Any, Any, Any]] = [
+    parts: list[tuple[str, int, float | Floats, Floats, Floats]] = [
         ("branch", number, branch.parameters, branch.q[:, 0], branch.spectral_radius)
         for number, branch in enumerate(trace.branches)
     ]
-    parts += [("fold", 0, fold.parameter, fold.q[None, 0], [1.0]) for fold in trace.folds]
+    parts += [("fold", 0, fold.parameter, fold.q[None, 0], np.ones(1)) for fold in trace.folds]
     for beta in spec["at"]:
         found = fixed_points(mdp, Boltzmann(beta))
         if not found.complete:
@@ -145,7 +146,7 @@ def _distances(ours: pd.DataFrame) -> pd.DataFrame:
     return table[list(COLUMNS["distances"])]
 
 
-def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     """Q(s1, a) and Q(s1, b) at the fixed points, under the points of the paper's figure."""
     figure, axes = style.figure(2, height=4.4)
     fitted = style.COLOURS["boltzmann"]["color"]

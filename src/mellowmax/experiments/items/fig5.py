@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
-from .. import style
+from .. import style, two_state_field
 from ..item import NAMES, Claim, Spec, Verdict
-from . import fields
 
 __all__ = [*NAMES]
 
@@ -37,8 +36,8 @@ DEVIATIONS = (
     "The tolerance of 0.01 on the marks was chosen when the fixed points had been seen.",
 )
 COLUMNS = {
-    "points": fields.POINTS,
-    "field": fields.FIELD,
+    "points": two_state_field.POINTS,
+    "field": two_state_field.FIELD,
     "between": {
         "share": "how far along the segment from the lowest to the highest fixed point",
         "q_b": "Q(s1, b) before a sweep",
@@ -46,7 +45,7 @@ COLUMNS = {
         "change": "the larger of the changes of the two by a sweep",
     },
 }
-_MARKS = (((0.59, 0.59), (0.49, 0.49)), ((0.84, 0.88), (0.66, 0.69)))
+_MARKS: two_state_field.Marks = (((0.59, 0.59), (0.49, 0.49)), ((0.84, 0.88), (0.66, 0.69)))
 """The figure's marks, as ranges of Q(s1, b) and Q(s1, a)."""
 _WITHIN = 0.01
 _SLOW = 0.01
@@ -94,15 +93,15 @@ def run(spec: Spec) -> pd.DataFrame:
     """The part that the specification names."""
     if spec["part"] == "between":
         return _between(spec)
-    return fields.points(spec) if spec["part"] == "points" else fields.field(spec)
+    return two_state_field.points(spec) if spec["part"] == "points" else two_state_field.field(spec)
 
 
 def _between(spec: Spec) -> pd.DataFrame:
     """What a sweep changes along the segment between the outer fixed points."""
-    ends = fields.points(spec)[["q_b", "q_a"]].to_numpy()
+    ends = two_state_field.points(spec)[["q_b", "q_a"]].to_numpy()
     share = np.linspace(0, 1, spec["count"])
     q = ends[0] + share[:, None] * (ends[-1] - ends[0])
-    change = abs(fields.sweep(spec, q) - q).max(-1)
+    change = abs(two_state_field.sweep(spec, q) - q).max(-1)
     return pd.DataFrame({"share": share, "q_b": q[:, 0], "q_a": q[:, 1], "change": change})
 
 
@@ -111,12 +110,12 @@ def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.Da
     return {name: cells[name] for name in COLUMNS}
 
 
-def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     """The field, and how slow sweeps are between the fixed points."""
     colour = style.COLOURS["boltzmann"]["color"]
     figure, (left, right) = style.figure(2, height=4.6)
-    fields.draw(figure, left, tables["field"], tables["points"], colour)
-    fields.mark(left, _MARKS)
+    two_state_field.draw(figure, left, tables["field"], tables["points"], colour)
+    two_state_field.draw_marks(left, _MARKS)
     left.set_title(r"GVI under $\mathrm{boltz}_{16.55}$")
     between = tables["between"]
     right.plot(between["q_b"], 1e4 * between["change"], color=colour)
@@ -133,7 +132,9 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     """By the rule above."""
     points, field, between = tables["points"], tables["field"], tables["between"]
     stable, unstable = points[points["stable"]], points[~points["stable"]]
-    more = f"; {len(unstable)} unstable, at {fields.where(unstable)}" if len(unstable) else ""
+    more = ""
+    if len(unstable):
+        more = f"; {len(unstable)} unstable, at {two_state_field.in_words(unstable)}"
     grown = field["after"] / field["before"].clip(lower=1e-9)
     worst = field.loc[grown.idxmax()]
     outer = points[["q_b", "q_a"]].to_numpy()
@@ -142,8 +143,8 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
         Claim(
             "GVI has two fixed points to end in, where the figure marks them",
             "near (Q(s1, b), Q(s1, a)) = (0.59, 0.49) and (0.84 to 0.88, 0.66 to 0.69)",
-            f"{len(stable)} stable, at {fields.where(stable)}{more}",
-            fields.near(stable, _MARKS, _WITHIN),
+            f"{len(stable)} stable, at {two_state_field.in_words(stable)}{more}",
+            two_state_field.are_near(stable, _MARKS, _WITHIN),
         ),
         Claim(
             "Updates can move values farther from the fixed points",

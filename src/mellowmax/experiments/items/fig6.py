@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from ...mdp import two_state
 from ...planning import fixed_points
 from ...softmax import Mellowmax
-from .. import style
+from .. import style, two_state_field
 from ..item import NAMES, Claim, Spec, Verdict
-from . import fields
 
 __all__ = [*NAMES]
 
@@ -39,8 +38,8 @@ DEVIATIONS = (
     "The tolerance of 0.01 on the marks was chosen when the fixed points had been seen.",
 )
 COLUMNS = {
-    "points": fields.POINTS,
-    "field": fields.FIELD,
+    "points": two_state_field.POINTS,
+    "field": two_state_field.FIELD,
     "range": {
         "omega": "the parameter",
         "fixed_points": "how many there are",
@@ -50,7 +49,7 @@ COLUMNS = {
         "spectral_radius": "of the Jacobian of a sweep there",
     },
 }
-_MARKS = (((0.45, 0.45), (0.40, 0.40)),)
+_MARKS: two_state_field.Marks = (((0.45, 0.45), (0.40, 0.40)),)
 """The figure's mark, as ranges of Q(s1, b) and Q(s1, a)."""
 _WITHIN = 0.01
 
@@ -88,7 +87,7 @@ class _Unproved(Mellowmax):
 
     def curvature(self, width: float) -> float:
         """`|omega| / 4`: omega times the variance, by the policy, of what differs by at most 1."""
-        return abs(float(self.omega)) / 4
+        return float(abs(np.asarray(self.omega)).max()) / 4
 
 
 def cells(config: Config) -> dict[str, Spec]:
@@ -108,7 +107,7 @@ def run(spec: Spec) -> pd.DataFrame:
     """The part that the specification names."""
     if spec["part"] == "range":
         return _range(spec)
-    return fields.points(spec) if spec["part"] == "points" else fields.field(spec)
+    return two_state_field.points(spec) if spec["part"] == "points" else two_state_field.field(spec)
 
 
 def _range(spec: Spec) -> pd.DataFrame:
@@ -127,12 +126,12 @@ def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.Da
     return {name: cells[name] for name in COLUMNS}
 
 
-def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     """The field, and the one fixed point over omega."""
     colour = style.COLOURS["mellowmax"]["color"]
     figure, (left, right) = style.figure(2, height=4.6)
-    fields.draw(figure, left, tables["field"], tables["points"], colour)
-    fields.mark(left, _MARKS)
+    two_state_field.draw(figure, left, tables["field"], tables["points"], colour)
+    two_state_field.draw_marks(left, _MARKS)
     left.set_title(r"GVI under $\mathrm{mm}_{16.55}$")
     span = tables["range"]
     for action, dashes in (("b", "-"), ("a", "--")):
@@ -155,8 +154,8 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
         Claim(
             "GVI has one fixed point, where the figure marks it",
             "near (Q(s1, b), Q(s1, a)) = (0.45, 0.40)",
-            f"{len(points)}, at {fields.where(points)}",
-            fields.near(points, _MARKS, _WITHIN),
+            f"{len(points)}, at {two_state_field.in_words(points)}",
+            two_state_field.are_near(points, _MARKS, _WITHIN),
         ),
         Claim(
             "The fixed point is unique",

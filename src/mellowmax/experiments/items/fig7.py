@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from matplotlib.figure import Figure
 
+from ..._typing import ArrayLike, Floats
 from ...mdp import two_state
-from ...planning.batch.iterate import iterate
-from ...planning.batch.mdps import Batch
-from ...softmax import Boltzmann, Max, Mellowmax
+from ...planning.batch import Batch, value_iteration
+from ...softmax import SOFTMAXES
 from .. import paper, style
 from ..item import NAMES, Claim, Spec, Verdict
 
@@ -74,8 +75,6 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-_OPERATORS: dict[str, Any] = {"max": lambda _: Max(), "boltz": Boltzmann, "mm": Mellowmax}
-_COLOURS = {"max": "max", "boltz": "boltzmann", "mm": "mellowmax"}
 _TARGETS = {"all": ("max", "boltz", "mm"), "boltz": ("boltz",), "mm": ("mm",)}
 _STATED = {"labels": "fitted", "delta": 1e-4}
 
@@ -122,18 +121,27 @@ def run(spec: Spec) -> pd.DataFrame:
     return _stated(spec) if spec["kind"] == "stated" else _search(spec)
 
 
-def _iterations(spec: Spec, labels: str, operator: str, parameters: Any, **options: Any) -> Any:
+def _iterations(
+    spec: Spec,
+    labels: str,
+    operator: str,
+    parameters: Floats,
+    *,
+    deltas: list[float],
+    initial: ArrayLike,
+) -> npt.NDArray[np.int64]:
     """`[deltas, parameters]`, where the limit stands for runs that reached it."""
-    batch = Batch.of([two_state(printed=labels == "printed")], n_states=2, n_actions=2)
-    result = iterate(
-        batch,
-        _OPERATORS[operator](np.asarray(parameters)),
+    batch = Batch.of([two_state(printed=labels == "printed")])
+    kind = SOFTMAXES[paper.OPERATORS[operator]]
+    result = value_iteration(
+        batch[np.zeros(len(parameters), np.int64)],
+        kind() if operator == "max" else kind(parameters),  # type: ignore[call-arg]
+        tolerances=deltas,
         discount=spec["discount"],
-        limit=spec["limit"],
-        lanes=np.zeros(len(parameters), np.int64),
-        **options,
-    ).iterations
-    return np.where(result == 0, spec["limit"], result)
+        initial=initial,
+        max_iterations=spec["limit"],
+    )
+    return np.where(result.converged, result.iterations, spec["limit"])
 
 
 def _stated(spec: Spec) -> pd.DataFrame:
@@ -141,7 +149,7 @@ def _stated(spec: Spec) -> pd.DataFrame:
     parameters = np.unique(np.concatenate([np.arange(2, 121) / 2, close]))
     rows = []
     for labels in ("printed", "fitted"):
-        for operator in _OPERATORS:
+        for operator in paper.OPERATORS:
             chosen = parameters if operator != "max" else np.zeros(1)
             counts = _iterations(
                 spec, labels, operator, chosen, deltas=spec["deltas"], initial=spec["initial"]
@@ -162,8 +170,8 @@ def _stated(spec: Spec) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True)
 
 
-def _grid(first: float, last: float, step: float) -> Any:
-    return first + step * np.arange(round((last - first) / step) + 1)
+def _grid(first: float, last: float, step: float) -> Floats:
+    return first + step * np.arange(round((last - first) / step) + 1, dtype=np.float64)
 
 
 def _points() -> pd.DataFrame:
@@ -176,7 +184,7 @@ def _search(spec: Spec) -> pd.DataFrame:
     single, deltas = _grid(*spec["initial"]), 10 ** _grid(*spec["deltas"])
     pairs = np.stack(np.meshgrid(single, single, indexing="ij"), -1).reshape(-1, 2)
     ours = np.empty((len(deltas), len(pairs), len(points)))
-    for operator in _OPERATORS:
+    for operator in paper.OPERATORS:
         chosen = np.flatnonzero(points.operator == operator)
         parameters = np.tile(points.parameter.to_numpy()[chosen], len(pairs))
         start = np.repeat(pairs, len(chosen), axis=0)[:, None]
@@ -233,12 +241,12 @@ def _chosen(tables: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFr
     return stated, nearest
 
 
-def _curve(table: pd.DataFrame, operator: str) -> tuple[Any, Any]:
+def _curve(table: pd.DataFrame, operator: str) -> tuple[Floats, Floats]:
     rows = table[table.operator == operator]
     return rows.parameter.to_numpy(), rows.iterations.to_numpy()
 
 
-def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     """The curves of both choices over the figure's, and the distance by delta."""
     stated, nearest = _chosen(tables)
     points = paper.read("fig7_iterations")
@@ -250,7 +258,7 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
         f"delta {best.delta:.2g}, {best.labels}",
     )
     for axis, table, title in zip(axes, (stated, nearest), titles, strict=True):
-        for operator, colour in _COLOURS.items():
+        for operator, colour in paper.OPERATORS.items():
             x, y = _curve(table, operator)
             if operator == "max":
                 axis.axhline(y[0], label="max", **style.COLOURS[colour])

@@ -2,7 +2,8 @@
 
 The paper made 200 random MDPs and states neither beta and omega, nor delta, nor the discount, nor
 the initial values. Here every setting of a grid gets the same MDPs, and some settings very many of
-them, for rates. Fixed points are counted by a search for all of them (`search`): a lower bound.
+them, for rates. Fixed points are counted by a search for all of them (`planning.batch`): the count
+is a lower bound.
 """
 
 from __future__ import annotations
@@ -13,16 +14,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from ...planning.batch.fixed_points import search
-from ...planning.batch.iterate import iterate
-from ...planning.batch.mdps import Batch
-from ...softmax import Boltzmann, Mellowmax
-from .. import style
+from ..._typing import Floats
+from ...mdp import random_mdp
+from ...planning.batch import Batch, find_fixed_points, value_iteration
+from ...softmax import SOFTMAXES, Softmax
+from .. import paper, style
 from ..intervals import share_interval
 from ..item import NAMES, Claim, Spec, Verdict
-from .printed import KEYS, LEVEL, PRINTED, SAMPLE, SETTING, z_of_numbers, z_of_settings
+from ..printed_table import KEYS, LEVEL, PRINTED, SAMPLE, SETTING, z_of_numbers, z_of_settings
 
 __all__ = [*NAMES]
 
@@ -122,8 +126,9 @@ SCALES: Mapping[str, Config] = {
     "paper": Config(grid=2_000, rates=100_000),
 }
 SECONDS = {"quick": 60.0, "paper": 430.0}
-_OPERATORS: dict[str, Any] = {"boltz": Boltzmann, "mm": Mellowmax}
-_SWEEPS = ("in place", "synchronous")
+_OPERATORS = ("boltz", "mm")
+_METHODS = {"in place": "in-place", "synchronous": "synchronous"}
+_STATES, _ACTIONS = 10, 5  # the most that a random MDP has (section 7.1)
 _CELL = {"grid": 600, "rate": 10_000}
 
 
@@ -144,7 +149,7 @@ def cells(config: Config) -> dict[str, Spec]:
                 "count": count,
                 "discount": discount,
                 "parameters": list(config.parameters),
-                "sweeps": list(_SWEEPS),
+                "sweeps": list(_METHODS),
                 "exponents": list(config.exponents),
             }
     for first, count in _spans(0, config.rates, _CELL["rate"]):
@@ -163,7 +168,8 @@ def cells(config: Config) -> dict[str, Spec]:
 @functools.lru_cache(maxsize=1)
 def _batch(seed: int, first: int, count: int) -> Batch:
     """The MDPs of a cell, kept for the next, which often has the same."""
-    return Batch.random(seed, range(first, first + count))
+    mdps = [random_mdp([seed, number]) for number in range(first, first + count)]
+    return Batch.of(mdps, n_states=_STATES, n_actions=_ACTIONS)
 
 
 def run(spec: Spec) -> pd.DataFrame:
@@ -171,20 +177,20 @@ def run(spec: Spec) -> pd.DataFrame:
     batch = _batch(spec["seed"], spec["first"], spec["count"])
     n, parameters = len(batch), spec["parameters"]
     deltas = [10.0**exponent for exponent in spec["exponents"]]
-    lanes = np.tile(np.arange(n), len(parameters))
+    every = batch[np.tile(np.arange(n), len(parameters))]
     rows = []
-    for operator, make in _OPERATORS.items():
-        pair = make(np.repeat(parameters, n))
-        points = _points(batch, pair, lanes, spec["discount"]).reshape(-1, len(parameters), n)
+    for operator in _OPERATORS:
+        kind = SOFTMAXES[paper.OPERATORS[operator]]
+        softmax = kind(np.repeat(parameters, n))  # type: ignore[call-arg]
+        points = _points(every, softmax, spec["discount"]).reshape(-1, len(parameters), n)
         for sweeps in spec["sweeps"]:
-            counts = iterate(
-                batch,
-                pair,
+            counts = value_iteration(
+                every,
+                softmax,
+                tolerances=deltas,
                 discount=spec["discount"],
-                deltas=deltas,
-                lanes=lanes,
-                limit=spec["limit"],
-                synchronous=sweeps == "synchronous",
+                max_iterations=spec["limit"],
+                method=_METHODS[sweeps],
             ).iterations.reshape(len(deltas), len(parameters), n)
             for d, i in np.ndindex(*counts.shape[:2]):
                 key = (sweeps, parameters[i], spec["discount"], deltas[d], operator)
@@ -194,8 +200,8 @@ def run(spec: Spec) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _sums(counts: Any, limit: int) -> dict[str, Any]:
-    """Of the iterations of some MDPs, 0 where there was no end."""
+def _sums(counts: Floats, limit: int) -> dict[str, float]:
+    """Sums over the iterations of some MDPs, which are 0 where one did not terminate."""
     capped = np.where(counts == 0, limit, counts)
     return {
         "unterminated": int((counts == 0).sum()),
@@ -209,13 +215,13 @@ def _sums(counts: Any, limit: int) -> dict[str, Any]:
 _FOUND = ("several", "unstable", "doubtful")
 
 
-def _points(batch: Batch, pair: Any, lanes: Any, discount: float) -> Any:
-    """Of each lane: has it several fixed points, no stable one, or a sum that cannot be?"""
-    if pair.non_expansion:  # one fixed point, a stable one: the paper's theorem
-        return np.zeros((len(_FOUND), len(lanes)), np.int64)
-    roots = search(batch, pair, discount=discount, lanes=lanes)
-    stable = np.bincount(roots.lane, roots.radius < 1, minlength=len(lanes))
-    return np.stack([roots.counts() > 1, stable == 0, roots.degrees() != 1]).astype(np.int64)
+def _points(batch: Batch, softmax: Softmax, discount: float) -> npt.NDArray[np.int64]:
+    """Of each MDP: has it several fixed points, no stable one, or is one missing?"""
+    if softmax.non_expansion:  # one fixed point, a stable one: the paper's theorem
+        return np.zeros((len(_FOUND), len(batch)), np.int64)
+    found = find_fixed_points(batch, softmax, discount=discount)
+    stable = np.bincount(found.mdp, found.stable, minlength=len(batch))
+    return np.stack([found.counts > 1, stable == 0, found.index_sums != 1]).astype(np.int64)
 
 
 def _summed(parts: list[pd.DataFrame]) -> pd.DataFrame:
@@ -225,9 +231,9 @@ def _summed(parts: list[pd.DataFrame]) -> pd.DataFrame:
     for name, n in (("", table.mdps), ("terminated_", done)):
         total, squares = table.pop(f"{name}sum"), table.pop(f"{name}squares")
         mean = total / n.where(n > 0)
-        spread = (squares / n.where(n > 0) - mean**2).clip(lower=0)
+        variance = (squares / n.where(n > 0) - mean**2).clip(lower=0)
         table[f"{name}iterations"] = mean
-        table[f"{name}error"] = (spread / (n - 1).where(n > 1)) ** 0.5
+        table[f"{name}error"] = (variance / (n - 1).where(n > 1)) ** 0.5
     return table
 
 
@@ -244,7 +250,7 @@ def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.Da
     return {"sample": _summed(sample), "rates": rates, "settings": z_of_settings(_summed(grid))}
 
 
-def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     """Mean iterations and shares against beta, for each discount and some deltas."""
     rates = tables["rates"]
     rates = rates[rates.sweeps == "in place"]
@@ -282,10 +288,11 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     return figures
 
 
-def _by_delta(axis: Any, rates: pd.DataFrame, name: str) -> None:
+def _by_delta(axis: Axes, rates: pd.DataFrame, name: str) -> None:
     """One line for each operator and every second decade of delta, and the paper's as lines."""
     shown = [delta for delta in sorted(rates.delta.unique()) if round(np.log10(delta), 6) % 2 == 0]
-    for operator, colour in (("boltz", "boltzmann"), ("mm", "mellowmax")):
+    for operator in _OPERATORS:
+        look = style.COLOURS[paper.OPERATORS[operator]]
         for i, delta in enumerate(shown):
             mine = rates[(rates.operator == operator) & (rates.delta == delta)]
             y = mine[name] if name == "iterations" else mine[name] / mine.mdps
@@ -295,10 +302,10 @@ def _by_delta(axis: Any, rates: pd.DataFrame, name: str) -> None:
                 marker="o^sD"[i % 4],
                 markersize=4,
                 label=f"{operator}, delta {delta:.0e}",
-                **style.COLOURS[colour],
+                **look,
             )
         printed = PRINTED[operator, name] / (1 if name == "iterations" else SAMPLE)
-        line = style.COLOURS[colour]["linestyle"]
+        line = look["linestyle"]
         axis.axhline(
             printed, color=style.PAPER["color"], linestyle=line, label=f"paper, {operator}"
         )
@@ -306,7 +313,7 @@ def _by_delta(axis: Any, rates: pd.DataFrame, name: str) -> None:
 
 def _nearest(
     tables: Mapping[str, pd.DataFrame], sweeps: str = "in place"
-) -> tuple[pd.Series, dict[str, Any]]:
+) -> tuple[pd.Series, dict[str, dict[str, Any]]]:
     """The nearest setting, and its row of the rates for each operator."""
     settings, rates = tables["settings"], tables["rates"]
     settings = settings[settings.sweeps == sweeps]

@@ -1,7 +1,21 @@
-"""Planning in thousands of small MDPs at once."""
+"""Planning in thousands of small MDPs at once: value iteration, and the search for fixed points.
 
-from .fixed_points import Roots, search
-from .iterate import Run, iterate
+The experiments of section 7.1 need the iterations and the fixed points of many random MDPs, each
+with several parameters. `Batch` puts MDPs of different sizes into arrays of one size;
+`value_iteration` and `find_fixed_points` take such a batch, with one softmax for all or a parameter
+for each. What an MDP gives does not depend on the others in the batch, bit for bit.
+
+`solve` and `fixed_points` are for one MDP: they have more methods, bounds and proofs.
+"""
+
+from .fixed_points import BatchFixedPoints, find_fixed_points
 from .mdps import Batch
+from .value_iteration import ValueIterationResult, value_iteration
 
-__all__ = ["Batch", "Roots", "Run", "iterate", "search"]
+__all__ = [
+    "Batch",
+    "BatchFixedPoints",
+    "ValueIterationResult",
+    "find_fixed_points",
+    "value_iteration",
+]

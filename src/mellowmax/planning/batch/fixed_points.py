@@ -1,170 +1,205 @@
-"""All fixed points of thousands of small MDPs, as far as a search finds them."""
+"""All fixed points of thousands of small MDPs, as far as a search finds them.
+
+Every fixed point lies between the values of the worst and of the best policy. Newton's method is
+started in that box: on its diagonal and at random places. Where the indices of those found do not
+sum to +1, as those of all fixed points do, or where there are several, further rounds follow, with
+starts between those found. A round that finds nothing new ends the search.
+
+That proves nothing: a pair of fixed points whose indices cancel can be missed, so that a count is
+a lower bound. `planning.fixed_points` searches one MDP more thoroughly, and with proofs. The sweep,
+its Jacobian, Newton's step, the indices and the spectral radius are the same code for both, in
+`fixed_points.sweep_map`; three things differ:
+
+- Newton's method is not damped here. With thousands of starts it is quicker to drop those that do
+  not converge than to make all of them converge.
+- The box is found by the same Newton's method for all MDPs together, which for the extremes is
+  policy iteration, not MDP by MDP.
+- Equal points are merged by sorting, not pair by pair, so that two fixed points of opposite
+  indices next to a fold become one here.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Self
+from typing import Self
 
 import jax
 import numpy as np
-import numpy.typing as npt
 
 from ..._common.threads import on_all_cores
-from ...softmax import Max, Mellowmax, Softmax
-from .mdps import Batch
+from ..._typing import ArrayLike, Bools, Floats, Integers
+from ...softmax import Softmax
+from ..fixed_points.newton import EXTREMES
+from ..fixed_points.sweep_map import SAME_POINT, SweepMap, index_of, newton_step, spectral_radius
+from .mdps import Batch, discount_of_each, softmax_of_each
 
-__all__ = ["Roots", "search"]
+__all__ = ["BatchFixedPoints", "find_fixed_points"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int32]
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Roots:
-    """Fixed points of state values, those of a lane side by side, by the sum of their values."""
-
-    lane: Integers  # [R], whose it is
-    value: Floats  # [R, S], 0 where there is no state
-    residual: Floats  # [R], the largest change of a sweep
-    radius: Floats  # [R], the spectral radius of a synchronous sweep there; below 1 it is stable
-    index: Integers  # [R], the sign of det(I - J)
-    rounds: Integers  # [lanes], how long was searched
-
-    def counts(self) -> Integers:
-        """How many each lane has: those found, which can be too few."""
-        return np.bincount(self.lane, minlength=len(self.rounds)).astype(np.int32)
-
-    def degrees(self) -> Integers:
-        """The sum of the indices of each lane: 1 for all its fixed points together."""
-        sums = np.bincount(self.lane, self.index, minlength=len(self.rounds))
-        return sums.round().astype(np.int32)
-
-
-def search(batch: Batch, softmax: Softmax, *, discount: float, lanes: Any = None) -> Roots:
-    """The fixed points of `v = f(r + discount * P v)`, by Newton's method from many places.
-
-    Every fixed point lies between the values of the worst and of the best policy. Newton's method
-    starts in that box: on its diagonal, where sweeps from its two ends come by, and at random
-    places. Where the sum of the indices is not 1, as degree theory has it for all of them, or where
-    there are several, there are more rounds, with starts between those found.
-
-    That proves nothing: a pair of fixed points whose indices cancel can be missed, so that a count
-    is a lower bound. The starts are the same for every batch.
-
-    Args:
-        batch: MDPs without terminal states; their own discounts do not count.
-        softmax: any pair, with one parameter or one for each lane.
-        discount: for all.
-        lanes: the MDP of each lane, as its place in `batch`; None for each once.
-    """
-    where = np.arange(len(batch)) if lanes is None else np.asarray(lanes)
-    sizes, total = batch.sizes[where], len(where)
-    pair = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), total), softmax)
-    groups = [np.flatnonzero((sizes == size).all(1)) for size in np.unique(sizes, axis=0)]
-    parts = [group[i : i + CHUNK] for group in groups for i in range(0, len(group), CHUNK)]
-
-    def run(part: Any) -> tuple[Any, ...]:
-        own = jax.tree.map(lambda x: x[part], pair)
-        return _Search.of(batch, where[part], own, discount).run()
-
-    found = on_all_cores(run, parts)
-    width = batch.rewards.shape[1]
-    rounds = np.zeros(total, np.int32)
-    columns: list[list[Any]] = [[], [], [], [], []]
-    for part, (owner, v, *rest, taken) in zip(parts, found, strict=True):
-        rounds[part] = taken
-        padded = np.pad(v, [(0, 0), (0, width - v.shape[1])])
-        for column, x in zip(columns, (part[owner], padded, *rest), strict=True):
-            column.append(x)
-    joined = [np.concatenate(column) for column in columns]
-    order = np.argsort(joined[0], kind="stable")
-    lane, value, residual, radius, index = (column[order] for column in joined)
-    return Roots(lane.astype(np.int32), value, residual, radius, index, rounds)
-
-
-CHUNK = 256
-"""Lanes with MDPs of one size that are searched together."""
-ROUNDS = 16
-"""Of the search, at most."""
-_SAME = 1e-7  # distance, relative to the largest value, below which two are one
+_CHUNK = 256  # MDPs of one size that are searched together
+_ROUNDS = 16  # of the search, at most
 _EXACT = 1e-12  # residual of a fixed point, relative to the largest value
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Search:
-    """Lanes with MDPs of one size: the box and the softmax of each."""
+class BatchFixedPoints:
+    """R fixed points of the N MDPs of a batch, by MDP and by the sum of their values."""
 
-    rewards: Floats  # [N, S, A]
-    flow: Floats  # [N, S, A, S]
+    mdp: Integers
+    """`[R]`, the index of the MDP that it belongs to."""
+    value: Floats
+    """`[R, S]`, state values; 0 where there is no state."""
+    residual: Floats
+    """`[R]`, the largest change of a state value by a sweep."""
+    spectral_radius: Floats
+    """`[R]`, of the Jacobian of a synchronous sweep."""
+    index: Integers
+    """`[R]`, the sign of `det(I - J)`."""
+    rounds: Integers
+    """`[N]`, how many rounds of the search each MDP had."""
+
+    @property
+    def stable(self) -> Bools:
+        """`[R]`: do sweeps that start near it converge to it?"""
+        return self.spectral_radius < 1
+
+    @property
+    def counts(self) -> Integers:
+        """`[N]`, how many fixed points each MDP has: those found, which can be too few."""
+        return np.bincount(self.mdp, minlength=len(self.rounds)).astype(np.int32)
+
+    @property
+    def index_sums(self) -> Integers:
+        """`[N]`, the sum of the indices of each MDP: 1, or a fixed point is missing."""
+        sums = np.bincount(self.mdp, self.index, minlength=len(self.rounds))
+        return sums.round().astype(np.int32)
+
+
+def find_fixed_points(
+    batch: Batch, softmax: Softmax, *, discount: ArrayLike | None = None
+) -> BatchFixedPoints:
+    """Search the fixed points of `v = f(r + discount * P v)` in each MDP of a batch.
+
+    Args:
+        batch: the MDPs, N of them.
+        softmax: any pair, with one parameter or one for each MDP.
+        discount: in [0, 1): one number, or one for each MDP; None for the MDPs' own.
+
+    Returns:
+        The fixed points found; the same for an MDP whatever the others in the batch.
+
+    Raises:
+        ValueError: if an argument is out of range.
+
+    Examples:
+        >>> from mellowmax import Boltzmann
+        >>> from mellowmax.mdp import random_mdp, two_state
+        >>> batch = Batch.of([two_state(), random_mdp(205), random_mdp(0)])
+        >>> found = find_fixed_points(batch, Boltzmann([16.55, 7.0, 7.0]))
+        >>> found.counts.tolist(), found.index_sums.tolist()
+        ([3, 5, 1], [1, 1, 1])
+        >>> print(found.mdp, found.stable.astype(int))
+        [0 0 0 1 1 1 1 1 2] [1 0 1 1 1 0 0 1 1]
+
+    References:
+        Asadi and Littman (2017), section 7.1, counts them for 200 random MDPs.
+    """
+    discounts = discount_of_each(batch, discount, below_one=True)
+    pair = softmax_of_each(batch, softmax)
+    s, a = np.indices(batch.rewards.shape[1:])
+    real = (s < batch.sizes[:, :1, None]) & (a < batch.sizes[:, 1:, None])
+    masked = (real & ~batch.allowed).any((1, 2))
+    kinds = np.column_stack([batch.sizes, masked])
+    groups = [np.flatnonzero((kinds == kind).all(1)) for kind in np.unique(kinds, axis=0)]
+    chunks = [
+        group[i : i + _CHUNK].astype(np.int32)
+        for group in groups
+        for i in range(0, len(group), _CHUNK)
+    ]
+
+    def run(chunk: Integers) -> BatchFixedPoints:
+        own = jax.tree.map(lambda x: x[chunk], pair)
+        return _Search.of(batch, chunk, own, discounts[chunk]).run()
+
+    rounds = np.zeros(len(batch), np.int32)
+    columns = []
+    for chunk, found in zip(chunks, on_all_cores(run, chunks), strict=True):
+        rounds[chunk] = found.rounds
+        value = np.pad(found.value, [(0, 0), (0, batch.rewards.shape[1] - found.value.shape[1])])
+        numbers = (found.residual, found.spectral_radius, found.index)
+        columns.append((chunk[found.mdp], value, *numbers))
+    joined = [np.concatenate(column) for column in zip(*columns, strict=True)]
+    order = np.argsort(joined[0], kind="stable")
+    mdp, value, residual, radius, index = (column[order] for column in joined)
+    return BatchFixedPoints(mdp, value, residual, radius, index, rounds)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Search:
+    """N MDPs of one size, with the softmax and the box of each.
+
+    Most methods take B state values `[B, S]` and `owner`, `[B]`: the MDP of each.
+    """
+
+    model: SweepMap
     softmax: Softmax  # with parameters [N], or without
     low: Floats  # [N, S]
-    high: Floats
+    high: Floats  # [N, S]
     size: Floats  # [N], the largest value there can be
 
     @classmethod
-    def of(cls, batch: Batch, chosen: Any, softmax: Softmax, discount: float) -> Self:
+    def of(cls, batch: Batch, chosen: Integers, softmax: Softmax, discounts: Floats) -> Self:
+        """The search in some MDPs of a batch, all of one size."""
         s, a = batch.sizes[chosen[0]]
         rewards = np.ascontiguousarray(batch.rewards[chosen, :s, :a])
-        flow = discount * batch.transitions[chosen, :s, :a, :s]
-        zero, most = np.zeros(rewards.shape[:2]), abs(rewards).max((1, 2)) / (1 - discount)
+        flow = discounts[:, None, None, None] * batch.transitions[chosen, :s, :a, :s]
+        allowed = batch.allowed[chosen, :s, :a]
+        model = SweepMap(rewards, flow, None if allowed.all() else allowed)
+        zero, most = np.zeros(rewards.shape[:2]), abs(rewards).max((1, 2)) / (1 - discounts)
         ends = []
-        for extreme in (Mellowmax(-np.inf), Max()):  # Newton's method is policy iteration here
-            plain = cls(rewards, flow, extreme, zero - np.inf, zero + np.inf, most)
-            ends.append(plain.newton(np.arange(len(zero)), zero)[0])
+        for extreme in EXTREMES:
+            everywhere = cls(model, extreme, zero - np.inf, zero + np.inf, most)
+            ends.append(everywhere.newton(np.arange(len(zero), dtype=np.int32), zero)[0])
         low, high = ends
         size = np.maximum(abs(low), abs(high)).max(-1)
         margin = 1e-13 * size[:, None]
-        return cls(rewards, flow, softmax, low - margin, high + margin, size)
+        return cls(model, softmax, low - margin, high + margin, size)
 
-    def q(self, owner: Any, v: Floats) -> Floats:
-        """Action values `[B, S, A]` from state values `[B, S]` of the lanes `owner`."""
-        flat = self.flow[owner].reshape(len(v), -1, v.shape[1]) @ v[..., None]
-        return np.asarray(self.rewards[owner] + flat.reshape(len(v), *self.rewards.shape[1:]))
-
-    def of_each(self, owner: Any) -> Softmax:
-        """The softmax with the parameters of the lanes `owner`."""
+    def softmax_of(self, owner: Integers) -> Softmax:
+        """The softmax with the parameters of its MDP for each of B."""
         own: Softmax = jax.tree.map(lambda x: x[owner, None] if np.ndim(x) else x, self.softmax)
         return own
 
-    def change(self, owner: Any, v: Floats, q: Floats) -> Floats:
-        """What a sweep adds to `v`, given `q` of it."""
-        return np.asarray(self.of_each(owner).value(q)) - v
-
-    def jacobian(self, owner: Any, q: Floats) -> Floats:
-        """`[B, S, S]`."""
-        weights = np.asarray(self.of_each(owner).gradient(q))
-        return np.asarray(np.einsum("bsa,bsat->bst", weights, self.flow[owner]))
-
-    def newton(self, owner: Any, v: Floats, steps: int = 20) -> tuple[Floats, Floats]:
-        """Newton's method in the box, and the residual of each at its end."""
+    def newton(self, owner: Integers, v: Floats) -> tuple[Floats, Floats]:
+        """Newton's method in the box, without damping, and the residual of each at its end."""
         v, least = np.clip(v, self.low[owner], self.high[owner]), np.full(len(v), np.inf)
         best, active = v.copy(), np.arange(len(v))
-        for _ in range(steps):
+        for _ in range(20):
             mine = owner[active]
-            q = self.q(mine, v[active])
-            change = self.change(mine, v[active], q)
+            model, softmax = self.model[mine], self.softmax_of(mine)
+            q = model.q(v[active])
+            change = model.value(softmax, q) - v[active]
             size = abs(change).max(-1)
             better = size < least[active]
             rows = active[better]
             best[rows], least[rows] = v[rows], size[better]
             # Once it is exact, one more step that gains nothing is the end.
-            going = better | (least[active] > _EXACT * self.size[mine])
-            active, mine, q, change = active[going], mine[going], q[going], change[going]
+            more = better | (least[active] > _EXACT * self.size[mine])
+            active, mine = active[more], mine[more]
             if not len(active):
                 break
-            matrix = np.eye(v.shape[1]) - self.jacobian(mine, q)
-            step = np.linalg.solve(matrix, change[..., None])[..., 0]
+            jacobian = self.model[mine].jacobian(self.softmax_of(mine), q[more])
+            step = newton_step(jacobian, change[more])
             v[active] = np.clip(v[active] + step, self.low[mine], self.high[mine])
         return best, least
 
-    def run(self) -> tuple[Any, ...]:
-        """Fixed points `(owner, v, residual, radius, index)`, and the rounds of each lane."""
+    def run(self) -> BatchFixedPoints:
+        """Rounds of Newton's method from many starts, until no MDP needs more of them."""
         n, n_states = self.low.shape
         taken = np.zeros(n, np.int32)
         owner, v = np.zeros(0, np.int32), np.zeros((0, n_states))
         left = np.arange(n, dtype=np.int32)
-        rng = np.random.default_rng(n_states)  # the same for all of a size
-        for number in range(ROUNDS):
+        rng = np.random.default_rng(n_states)  # the same starts for all MDPs of a size
+        for number in range(_ROUNDS):
             starts = self.starts(left, number, rng)
             if number:
                 starts = np.concatenate([starts, self.between(left, owner, v, rng)], axis=1)
@@ -177,44 +212,50 @@ class _Search:
             )
             taken[left] += 1
             after = np.bincount(owner, minlength=n)
-            degree = np.bincount(owner, self.index(owner, v), minlength=n).round()
-            more = (degree != 1) | ((after > 1) & (after > before))
+            sums = np.bincount(owner, index_of(self.at(owner, v)[1]), minlength=n).round()
+            more = (sums != 1) | ((after > 1) & (after > before))
             left = left[more[left]]
             if not len(left):
                 break
-        q = self.q(owner, v)
-        residual = abs(self.change(owner, v, q)).max(-1)
-        jacobian = self.jacobian(owner, q)
-        radius = abs(np.linalg.eigvals(jacobian)).max(-1)
-        return owner, v, residual, radius, self.index(owner, v), taken
+        change, jacobian = self.at(owner, v)
+        residual, radius = abs(change).max(-1), spectral_radius(jacobian)
+        return BatchFixedPoints(owner, v, residual, radius, index_of(jacobian), taken)
 
-    def starts(self, left: Any, number: int, rng: np.random.Generator) -> Floats:
-        """Where a round begins, `[left, starts, S]`."""
-        low, spread = self.low[left, None], (self.high - self.low)[left, None]
+    def at(self, owner: Integers, v: Floats) -> tuple[Floats, Floats]:
+        """The change by a sweep `[B, S]`, and its Jacobian `[B, S, S]`."""
+        model, softmax = self.model[owner], self.softmax_of(owner)
+        q = model.q(v)
+        return model.value(softmax, q) - v, model.jacobian(softmax, q)
+
+    def starts(self, left: Integers, number: int, rng: np.random.Generator) -> Floats:
+        """Where a round begins, `[left, starts, S]`: on the diagonal of the box, and inside it."""
+        low, width = self.low[left, None], (self.high - self.low)[left, None]
         count = 8 if number == 0 else 32
         line = np.linspace(0, 1, count)[:, None] * np.ones(low.shape[-1])
         if number:
             line = np.clip(line + 0.1 * rng.normal(size=line.shape), 0, 1)
         inside = rng.random((count, low.shape[-1]))
-        return np.asarray(low + spread * np.concatenate([line, inside]))
+        return np.asarray(low + width * np.concatenate([line, inside]))
 
-    def between(self, left: Any, owner: Any, v: Floats, rng: np.random.Generator) -> Floats:
-        """Places on and near the lines between fixed points, `[left, starts, S]`."""
+    def between(
+        self, left: Integers, owner: Integers, v: Floats, rng: np.random.Generator
+    ) -> Floats:
+        """On and near the line between the lowest and the highest found, `[left, starts, S]`.
+
+        It is the diagonal of the box for an MDP of which none has been found.
+        """
         first, last = np.searchsorted(owner, left), np.searchsorted(owner, left, side="right") - 1
-        one, other = v[first][:, None], v[np.maximum(last, first)][:, None]
+        found, ends = (last >= first)[:, None], np.append(v, np.zeros((1, v.shape[1])), axis=0)
+        one = np.where(found, ends[first], self.low[left])[:, None]
+        other = np.where(found, ends[np.maximum(last, first)], self.high[left])[:, None]
         along = rng.uniform(-0.5, 1.5, (16, 1))
         noise = 0.02 * rng.normal(size=(16, v.shape[1])) * (self.high - self.low)[left, None]
         return np.asarray(one + along * (other - one) + noise)
 
-    def index(self, owner: Any, v: Floats) -> Integers:
-        """The sign of `det(I - J)`."""
-        matrix = np.eye(v.shape[1]) - self.jacobian(owner, self.q(owner, v))
-        return np.asarray(np.linalg.slogdet(matrix)[0], np.int32)
-
-    def distinct(self, owner: Any, v: Floats) -> tuple[Any, Floats]:
-        """Each fixed point once, by lane and by the sum of the values."""
+    def distinct(self, owner: Integers, v: Floats) -> tuple[Integers, Floats]:
+        """Each fixed point once, by MDP and by the sum of the values."""
         order = np.lexsort((v.sum(-1), owner))
         owner, v = owner[order], v[order]
-        apart = abs(np.diff(v, axis=0)).max(-1) > _SAME * self.size[owner[1:]]
+        apart = abs(np.diff(v, axis=0)).max(-1) > SAME_POINT * self.size[owner[1:]]
         first = np.append(True, (np.diff(owner) != 0) | apart)[: len(owner)]
         return owner[first], v[first]

@@ -6,44 +6,127 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Self
 
+import jax
 import numpy as np
-import numpy.typing as npt
 
-from ...mdp import MDP, random_mdp
+from ..._common import checks
+from ..._typing import ArrayLike, Bools, Floats, Integers
+from ...mdp import MDP
+from ...softmax import Softmax
 
-__all__ = ["Batch"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int32]
+__all__ = ["Batch", "discount_of_each", "softmax_of_each"]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Batch:
-    """Small dense MDPs of different sizes in arrays of one size; what is padded is 0 and False."""
+    """Small MDPs of different sizes, padded to one size; `Batch.of(mdps)` makes it.
 
-    transitions: Floats  # [N, S, A, S]
-    rewards: Floats  # [N, S, A]
-    allowed: npt.NDArray[np.bool_]  # [N, S, A]: is it an action of a state that is there?
-    sizes: Integers  # [N, 2], states and actions
-    live: npt.NDArray[np.bool_]  # [N, S]: is it a state, and not terminal?
+    `batch[indices]` is a batch of some of the MDPs. One that is to be planned with several
+    parameters, discounts or initial values is taken as many times.
+
+    Examples:
+        >>> from mellowmax.mdp import random_mdp, two_state
+        >>> batch = Batch.of([two_state(), random_mdp(0), random_mdp(1)])
+        >>> batch
+        Batch(mdps=3, states=9, actions=4)
+        >>> batch[[0, 0, 2]].sizes.tolist()
+        [[2, 2], [2, 2], [6, 4]]
+    """
+
+    transitions: Floats
+    """`[N, S, A, S]`; 0 where there is no such state or action."""
+    rewards: Floats
+    """`[N, S, A]`, expected; 0 where there is no such state or action."""
+    allowed: Bools
+    """`[N, S, A]`: is there such a state, and is the action allowed in it?"""
+    available: Bools
+    """`[N, S, A]`: is it allowed, and the state not terminal?"""
+    sizes: Integers
+    """`[N, 2]`, the states and actions of each MDP."""
+    discounts: Floats
+    """`[N]`, the discount of each."""
 
     @classmethod
-    def of(cls, mdps: Sequence[MDP], n_states: int = 10, n_actions: int = 5) -> Self:
-        """Pad MDPs that allow every action; section 7.1 has up to 10 states and 5 actions."""
+    def of(
+        cls, mdps: Sequence[MDP], *, n_states: int | None = None, n_actions: int | None = None
+    ) -> Self:
+        """Put MDPs into arrays of one size.
+
+        Args:
+            mdps: the MDPs, at least one. The transitions are dense, so they should be small.
+            n_states: the states of the padded arrays; None for the most of any MDP. Results do not
+                depend on it, but batches of one size share a compiled program.
+            n_actions: the same for actions.
+
+        Raises:
+            ValueError: if there is no MDP, or one is larger than the size given.
+        """
+        if not len(mdps):
+            raise ValueError("`mdps` must have at least one MDP, got none")
+        sizes = np.array([(mdp.n_states, mdp.n_actions) for mdp in mdps], np.int32)
+        most_states, most_actions = (int(most) for most in sizes.max(0))
+        n_states = most_states if n_states is None else n_states
+        n_actions = most_actions if n_actions is None else n_actions
+        n_states = checks.whole("n_states", n_states, most_states)
+        n_actions = checks.whole("n_actions", n_actions, most_actions)
         shape = (len(mdps), n_states, n_actions)
         transitions, rewards = np.zeros((*shape, n_states)), np.zeros(shape)
-        allowed, live = np.zeros(shape, np.bool_), np.zeros(shape[:2], np.bool_)
-        sizes = np.empty((len(mdps), 2), np.int32)
-        for i, mdp in enumerate(mdps):
-            s, a = sizes[i] = mdp.n_states, mdp.n_actions
+        allowed, available = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
+        for i, (mdp, (s, a)) in enumerate(zip(mdps, sizes, strict=True)):
             transitions[i, :s, :a, :s], rewards[i, :s, :a] = mdp.to_numpy()
-            allowed[i, :s, :a], live[i, :s] = True, ~mdp.terminal
-        return cls(transitions, rewards, allowed, sizes, live)
-
-    @classmethod
-    def random(cls, seed: int, numbers: Sequence[int]) -> Self:
-        """The random MDPs of section 7.1: number i is `random_mdp([seed, i])`."""
-        return cls.of([random_mdp([seed, number]) for number in numbers])
+            allowed[i, :s, :a] = True if mdp.allowed is None else mdp.allowed
+            available[i, :s, :a] = mdp.available
+        discounts = np.array([mdp.discount for mdp in mdps])
+        return cls(transitions, rewards, allowed, available, sizes, discounts)
 
     def __len__(self) -> int:
         return len(self.sizes)
+
+    def __getitem__(self, indices: ArrayLike | slice) -> Self:
+        """The batch of some of the MDPs, by their indices, a mask or a slice."""
+        if isinstance(indices, slice):
+            chosen = np.arange(len(self))[indices]
+        else:
+            chosen = checks.array("indices", indices)
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iub":
+            raise ValueError(
+                "`indices` must be a list of whole numbers, a mask or a slice, "
+                f"got {chosen.dtype} with {chosen.shape}"
+            )
+        fields = (getattr(self, field.name) for field in dataclasses.fields(self))
+        return type(self)(*(array[chosen] for array in fields))
+
+    def __repr__(self) -> str:
+        _, n_states, n_actions = self.rewards.shape
+        return f"Batch(mdps={len(self)}, states={n_states}, actions={n_actions})"
+
+
+def discount_of_each(batch: Batch, discount: ArrayLike | None, *, below_one: bool) -> Floats:
+    """`[N]`: the discounts given, or the MDPs' own."""
+    given = batch.discounts if discount is None else checks.numbers("discount", discount)
+    if given.shape not in ((), (len(batch),)):
+        raise ValueError(
+            f"`discount` must be a number or one for each of the {len(batch)} MDPs, "
+            f"got the shape {given.shape}"
+        )
+    wrong = ~((given >= 0) & ((given < 1) if below_one else (given <= 1)))
+    if wrong.any():
+        rule = "in [0, 1)" if below_one else "in [0, 1]"
+        raise ValueError(f"`discount` must be {rule}, got {given[wrong].flat[0]:g}")
+    return np.broadcast_to(given, len(batch))
+
+
+def softmax_of_each(batch: Batch, softmax: Softmax) -> Softmax:
+    """The softmax with a parameter `[N]` for each MDP."""
+
+    def of_each(parameter: ArrayLike) -> Floats:
+        given = np.asarray(parameter, np.float64)
+        if given.shape not in ((), (len(batch),)):
+            raise ValueError(
+                f"`softmax` must have one parameter or one for each of the {len(batch)} MDPs, "
+                f"got the shape {given.shape}"
+            )
+        return np.broadcast_to(given, len(batch))
+
+    result: Softmax = jax.tree.map(of_each, softmax)
+    return result

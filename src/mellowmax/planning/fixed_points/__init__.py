@@ -1,6 +1,7 @@
-"""All fixed points of planning: found, traced over a parameter, and the field around them."""
+"""All fixed points of planning: found, traced over a parameter, and the updates around them."""
 
-from .find import FixedPoint, FixedPoints, fixed_points
+from .find import fixed_points
+from .point import FixedPoint, FixedPoints
 from .trace import Branch, Fold, Trace, trace_fixed_points
 from .vector_field import VectorField, vector_field
 

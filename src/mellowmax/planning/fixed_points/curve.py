@@ -1,11 +1,12 @@
-"""A curve of fixed points, in state values and a softmax's parameter, and how to walk along it.
+"""A curve of fixed points, in state values and a softmax's parameter, and how it is followed.
 
-The curve solves `f_p(q(v)) - v = 0`: one equation fewer than unknowns. A step goes along the
-tangent; Newton's method then finds the curve on the plane across it. The matrix of that, the
-derivative bordered by the direction, is regular at folds too, and its determinant keeps its sign
-along a curve: a step that changes it has strayed to another one.
+The curve solves `f_p(q(v)) - v = 0`: one equation fewer than unknowns, which are `v` and `p`. A
+step goes along the tangent (predictor), and Newton's method then finds the point of the curve on
+the plane through its end at a right angle to the tangent (corrector). Its matrix, the derivative
+of the equations with the tangent as one more row, is regular at folds too. The determinant of that
+matrix keeps its sign along a curve: a step that changes the sign has strayed to another curve.
 
-The unknowns are scaled, so that a step means as much for values as for the parameter.
+The unknowns are scaled: the range of the values, and that of the parameter, have the length 1.
 """
 
 from __future__ import annotations
@@ -13,19 +14,24 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
+from ..._typing import Floats
 from ...softmax import Softmax
-from .dense import Dense, Floats, newton
+from .newton import box, damped_newton
+from .sweep_map import SweepMap
 
-__all__ = ["Curve", "Family", "Point", "between", "crossings", "fold_points", "follow"]
+__all__ = ["Curve", "Family", "Point", "crossings", "fold_points", "follow"]
 
-Family = Callable[[float], Softmax]
-Point = Floats  # [S + 1], scaled: the state values, then the parameter, 0 to 1 over its range
+Family: TypeAlias = Callable[[float], Softmax]
+"""From a parameter to a softmax, such as the class `Boltzmann`."""
+Point: TypeAlias = Floats
+"""`[S + 1]`, scaled: the state values, then the parameter from 0 to 1 over its range."""
 
-_SHORTEST = 1e-10  # step, before a branch counts as broken off
-_KINK = 1e-6  # step at which a corner or a crossing of branches is stepped over
+_SHORTEST = 1e-10  # a step that must be shorter than this is an error
+_KINK = 1e-6  # a step shorter than this may pass a corner, or a crossing of branches
 _MOST_POINTS = 20_000
 
 
@@ -33,18 +39,18 @@ _MOST_POINTS = 20_000
 class Curve:
     """The equations `f_p(q(v)) - v = 0` in scaled unknowns."""
 
-    model: Dense
+    model: SweepMap
     family: Family
     first: float
     last: float
     low: Floats
     high: Floats
-    unit: float  # of the state values: their range, times the root of how many there are
+    unit: float  # that state values are measured in: the length of the diagonal of their box
 
     @classmethod
-    def of(cls, model: Dense, family: Family, first: float, last: float) -> Curve:
+    def of(cls, model: SweepMap, family: Family, first: float, last: float) -> Curve:
         """The curve of a family over a range of its parameter."""
-        low, high = model.box()
+        low, high = box(model)
         unit = float(np.linalg.norm(high - low)) or float(abs(high).max()) or 1.0
         return cls(model, family, first, last, low, high, unit)
 
@@ -65,8 +71,8 @@ class Curve:
     def matrix(self, point: Point) -> Floats:
         """The derivative of the residual, `[S, S + 1]`."""
         v = point[:-1] * self.unit
-        jacobian = self.model.jacobian(self.family(self.parameter(point)), v)
         q, width = self.model.q(v), 1e-5
+        jacobian = self.model.jacobian(self.family(self.parameter(point)), q)
         ends = max(point[-1] - width, 0.0), min(point[-1] + width, 1.0)  # there may be none beyond
         below, above = (
             self.model.value(self.family(self.first + end * (self.last - self.first)), q)
@@ -85,12 +91,12 @@ class Curve:
         matrix[-1] = tangent
         return tangent, float(np.linalg.slogdet(matrix)[0])
 
-    def corrected(self, guess: Point, across: Point) -> Point | None:
-        """The fixed point on the plane through `guess` across a direction; None if none is near."""
+    def corrected(self, guess: Point, normal: Point) -> Point | None:
+        """The fixed point on the plane through `guess` with a normal; None if none is near."""
         point = guess
         for _ in range(10):
-            residual = np.append(self.residual(point), (point - guess) @ across)
-            change = _solve(np.vstack([self.matrix(point), across]), -residual)
+            residual = np.append(self.residual(point), (point - guess) @ normal)
+            change = _solve(np.vstack([self.matrix(point), normal]), -residual)
             point = point + change
             if not (np.isfinite(point).all() and -1e-9 <= point[-1] <= 1 + 1e-9):
                 return None
@@ -105,7 +111,7 @@ class Curve:
     def polished(self, point: Point, softmax: Softmax) -> Floats:
         """The state values, as exact as rounding allows."""
         start = point[None, :-1] * self.unit
-        values, _ = newton(self.model, softmax, start, self.low, self.high)
+        values, _ = damped_newton(self.model, softmax, start, self.low, self.high)
         return np.asarray(values[0])
 
 
@@ -117,10 +123,20 @@ def _solve(matrix: Floats, right: Floats) -> Floats:
 
 
 def follow(curve: Curve, start: Point, way: int, longest: float) -> tuple[list[Point], bool]:
-    """The points of a branch, until it leaves the range or closes."""
-    across = np.zeros(len(start))
-    across[-1] = 1.0
-    origin = tangent = curve.tangent(start, way * across)[0]
+    """The points of a branch until it leaves the range or closes, and whether it closes.
+
+    Args:
+        curve: the equations.
+        start: a point of the branch.
+        way: 1 to start with a rising parameter, -1 with a falling one.
+        longest: the longest step.
+
+    Raises:
+        RuntimeError: where no step is short enough.
+    """
+    upwards = np.zeros(len(start))
+    upwards[-1] = 1.0
+    origin = tangent = curve.tangent(start, way * upwards)[0]
     sign = curve.tangent(start, tangent)[1]
     path, length = [start], longest / 8
     while len(path) < _MOST_POINTS:
@@ -131,7 +147,7 @@ def follow(curve: Curve, start: Point, way: int, longest: float) -> tuple[list[P
         guess = point + taken * tangent
         if leaves:
             guess[-1] = end
-        following = curve.corrected(guess, across if leaves else tangent)
+        following = curve.corrected(guess, upwards if leaves else tangent)
         if following is not None and np.linalg.norm(following - guess) <= taken / 2:
             turned, new_sign = curve.tangent(following, tangent)
             if taken < _KINK or (turned @ tangent > 0.95 and new_sign == sign):
@@ -182,7 +198,7 @@ def _folds_between(curve: Curve, a: Point, b: Point, split: bool = True) -> list
 
     before, after, mean = slope(a), slope(b), float(chord[-1])
     if before * after < 0:
-        return [between(curve, a, b, slope, before, after)]
+        return [_between(curve, a, b, slope, before, after)]
     # Two folds can hide in one step: the cubic through both ends then has a slope that turns.
     bend = 3 * (before + after) - 6 * mean
     lowest = (2 * before + after - 3 * mean) / bend if bend else -1.0
@@ -201,12 +217,12 @@ def crossings(curve: Curve, path: Floats, level: float) -> list[Point]:
     found = [point for point, height in zip(path, heights, strict=True) if height == 0]
     for k in np.flatnonzero(heights[:-1] * heights[1:] < 0):
         ends = float(heights[k]), float(heights[k + 1])
-        point = between(curve, path[k], path[k + 1], lambda z: z[-1] - level, *ends)
+        point = _between(curve, path[k], path[k + 1], lambda z: z[-1] - level, *ends)
         found.append(point)
     return found
 
 
-def between(
+def _between(
     curve: Curve,
     a: Point,
     b: Point,

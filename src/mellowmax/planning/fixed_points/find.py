@@ -1,92 +1,39 @@
 """All fixed points of planning under a softmax, with their stability.
 
-A non-expansion has one fixed point. Boltzmann's softmax is none, and can have several (section 4):
-that is why value iteration can go on for ever with it, and end in different places.
+A non-expansion has one fixed point. Boltzmann's softmax is not one, and can have several fixed
+points (section 4): that is why value iteration need not converge under it, and can end in different
+places.
 
 With one state that is not terminal the search is complete: it is one equation in one unknown, and
 a bound on its second derivative excludes every other root (see `roots`). In general Newton's method
-is started from many places, and pushed away from what it has found (Farrell, Birkisson and Funke,
-2015). What that can miss is checked by degree theory: a sweep maps a box into itself, so that the
-indices of all its fixed points, the signs of `det(I - J)`, sum to +1 unless one is degenerate.
+is started from many places, and pushed away from what it has found (deflation: Farrell, Birkisson
+and Funke, 2015). What that can miss is checked by degree theory: the indices of all fixed points
+sum to +1 unless one of them is degenerate (see `sweep_map`).
+
+`planning.batch` has the search for thousands of small MDPs at once. It shares the sweep, its
+Jacobian, the Newton step and the indices with this one, but proves nothing and is quicker: its
+Newton's method is not damped, there is no deflation, and starts that do not converge are dropped.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import overload
 
 import numpy as np
 
+from ..._common import checks
+from ..._typing import Floats
 from ...mdp import MDP
 from ...softmax import Softmax
-from .dense import (
-    ROUNDING,
-    Dense,
-    Floats,
-    frozen,
-    newton,
-    newton_step,
-    only_fixed_point,
-    spectral_radius,
-)
+from .newton import box, damped_newton, only_fixed_point
+from .point import FixedPoint, FixedPoints, distinct, fixed_point
 from .roots import all_roots, sign_changes
+from .sweep_map import SWEEP_ROUNDING, SweepMap, newton_step
 
-__all__ = ["FixedPoint", "FixedPoints", "collect", "fixed_point", "fixed_points"]
+__all__ = ["fixed_points"]
 
-_DEGENERATE = 1e-7  # relative determinant below which a fixed point is one to rounding only
-_SAME = 1e-7  # relative distance below which two fixed points are one
-_MEETING = 1e-6  # and below which rounding hides whether two that meet at a fold are
 _BATCH = 2**23  # entries of the Jacobians that are solved at once
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class FixedPoint:
-    """Action values that a sweep leaves as they are."""
-
-    q: Floats
-    """Action values, `[S, A]`; 0 for an action that is not allowed."""
-    value: Floats
-    """State values, `[S]`."""
-    residual: float
-    """`max|T q - q|`."""
-    spectral_radius: float
-    """The largest absolute eigenvalue of the Jacobian of a synchronous sweep."""
-    index: int
-    """The sign of `det(I - J)`; 0 where it is 0 to rounding: two fixed points meet there."""
-
-    @property
-    def stable(self) -> bool:
-        """Do sweeps that start near it converge to it?"""
-        return self.spectral_radius < 1
-
-    def __repr__(self) -> str:
-        kind = "stable" if self.stable else "unstable"
-        return f"FixedPoint(value={self.value.round(6)}, {kind}, index={self.index:+d})"
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class FixedPoints(Sequence[FixedPoint]):
-    """Fixed points, by the sum of their state values, and whether they are all."""
-
-    points: tuple[FixedPoint, ...]
-    complete: bool
-    """Is it proved that there are no others?"""
-    reason: str
-    """Why they are all, or what speaks for and against it."""
-
-    @overload
-    def __getitem__(self, index: int) -> FixedPoint: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[FixedPoint, ...]: ...
-    def __getitem__(self, index: int | slice) -> FixedPoint | tuple[FixedPoint, ...]:
-        return self.points[index]
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    def __iter__(self) -> Iterator[FixedPoint]:
-        return iter(self.points)
 
 
 def fixed_points(
@@ -95,7 +42,7 @@ def fixed_points(
     """The fixed points of `T q = r + discount * P softmax(q)`.
 
     Args:
-        mdp: with at most 2^26 dense transitions: 2000 states of 16 actions.
+        mdp: with at most 2^26 dense transitions, such as 2000 states of 16 actions.
         softmax: any pair of an operator and its policy.
         starts: how many starts a round of the search has; without effect where there is a proof.
         seed: of the search's own random numbers.
@@ -120,11 +67,10 @@ def fixed_points(
         >>> print(len(points), points.complete, points.reason)
         1 True The softmax is a non-expansion, under which planning has exactly one fixed point.
     """
-    if starts < 1:
-        raise ValueError(f"`starts` must be at least 1, got {starts}")
+    starts = checks.whole("starts", starts, 1)
     if not 1e-14 <= tolerance < 1:
         raise ValueError(f"`tolerance` must be in [1e-14, 1), got {tolerance}")
-    model = Dense.of(mdp)
+    model = SweepMap.of(mdp)
     if softmax.non_expansion:
         point = fixed_point(model, softmax, only_fixed_point(model, softmax))
         if point.residual > tolerance * abs(point.q).max():
@@ -134,14 +80,14 @@ def fixed_points(
             )
         reason = "The softmax is a non-expansion, under which planning has exactly one fixed point."
         return FixedPoints((point,), True, reason)
-    low, high = model.box()
+    low, high = box(model)
     size = max(abs(low).max(), abs(high).max())
     if (high - low).max() <= 1e-13 * size:
-        points = collect(model, softmax, low[None])
+        points = distinct(model, softmax, low[None])
         return FixedPoints(points, True, "Every policy has the same value, so there is but one.")
-    margin = np.where(model.terminal, 0.0, ROUNDING * size)
+    margin = np.where(mdp.terminal, 0.0, SWEEP_ROUNDING * size)
     search = _Search(model, softmax, low - margin, high + margin, size, tolerance)
-    live = np.flatnonzero(~model.terminal)
+    live = np.flatnonzero(~mdp.terminal)
     return search.line(int(live[0])) if len(live) == 1 else search.rounds(starts, seed)
 
 
@@ -149,7 +95,7 @@ def fixed_points(
 class _Search:
     """The box of possible values, and the two ways to search it."""
 
-    model: Dense
+    model: SweepMap
     softmax: Softmax
     low: Floats
     high: Floats
@@ -169,10 +115,12 @@ class _Search:
         def function(x: Floats) -> tuple[Floats, Floats]:
             v = np.zeros((len(x), len(self.low)))
             v[:, state] = x
-            slope = self.model.jacobian(self.softmax, v)[:, state, state] - 1
-            return self.model.residual(self.softmax, v)[:, state], slope
+            q = self.model.q(v)
+            residual = self.model.value(self.softmax, q) - v
+            slope = self.model.jacobian(self.softmax, q)[:, state, state] - 1
+            return residual[:, state], slope
 
-        noise = (ROUNDING * self.size, ROUNDING * (1 + bound * self.size))
+        noise = (SWEEP_ROUNDING * self.size, SWEEP_ROUNDING * (1 + bound * self.size))
         proof = all_roots(function, *ends, bound, noise)
         roots, doubtful = proof or (sign_changes(function, *ends), np.zeros(0))
         v = np.zeros((len(roots) + len(doubtful), len(self.low)))
@@ -213,10 +161,10 @@ class _Search:
 
     def _starts(self, count: int, rng: np.random.Generator, points: Sequence[FixedPoint]) -> Floats:
         """Anywhere in the box, near its diagonal, on lines and at crosses of two fixed points."""
-        spread = self.high - self.low
-        anywhere = self.low + spread * rng.random((count, len(spread)))
-        diagonal = self.low + spread * rng.random((count, 1))
-        kinds = [anywhere, diagonal + 0.1 * spread * rng.normal(size=anywhere.shape)]
+        width = self.high - self.low
+        anywhere = self.low + width * rng.random((count, len(width)))
+        diagonal = self.low + width * rng.random((count, 1))
+        kinds = [anywhere, diagonal + 0.1 * width * rng.normal(size=anywhere.shape)]
         if len(points) > 1:
             values = np.array([point.value for point in points])
             one, other = values[rng.integers(len(points), size=(2, count))]
@@ -242,10 +190,9 @@ class _Search:
         scale = np.linalg.norm(self.high - self.low) ** 2
         for batch in self._batches(v):
             for _ in range(40):
-                step = newton_step(
-                    self.model.jacobian(self.softmax, batch),
-                    self.model.residual(self.softmax, batch),
-                )
+                q = self.model.q(batch)
+                residual = self.model.value(self.softmax, q) - batch
+                step = newton_step(self.model.jacobian(self.softmax, q), residual)
                 away = batch[:, None] - known  # [B, points, S]
                 distance = (away**2).sum(-1) + 1e-30
                 along = (away * step[:, None]).sum(-1)
@@ -259,9 +206,9 @@ class _Search:
         """The fixed points that Newton's method reaches from each of the rows."""
         ends = []
         for batch in self._batches(v):
-            values, sizes = newton(self.model, self.softmax, batch, self.low, self.high)
+            values, sizes = damped_newton(self.model, self.softmax, batch, self.low, self.high)
             ends.append(values[sizes <= self.tolerance * self.size])
-        return collect(
+        return distinct(
             self.model, self.softmax, np.concatenate([np.empty((0, len(self.low))), *ends])
         )
 
@@ -270,42 +217,6 @@ class _Search:
         rows = max(1, _BATCH // v.shape[1] ** 2)
         for start in range(0, len(v), rows):
             yield v[start : start + rows]
-
-
-def collect(model: Dense, softmax: Softmax, values: Floats) -> tuple[FixedPoint, ...]:
-    """Fixed points from their state values `[N, S]`: in order, each once."""
-    points: list[FixedPoint] = []
-    scale = abs(values).max(initial=0.0)
-    for v in values:
-        distances = [abs(v - point.value).max() for point in points]
-        if min(distances, default=np.inf) <= 1e-10 * scale:
-            continue
-        new = fixed_point(model, softmax, v)
-        # Next to a fold there are two, of opposite indices, closer than rounding moves others.
-        if not any(
-            other.index * new.index >= 0 and d <= scale * (_SAME if new.index else _MEETING)
-            for other, d in zip(points, distances, strict=True)
-        ):
-            points.append(new)
-
-    def order(point: FixedPoint) -> tuple[float, ...]:
-        """By the sum; where an MDP's symmetry makes that equal, by state."""
-        rounded = (np.append(point.value.sum(), point.value) / (scale or 1.0)).round(9)
-        return tuple(rounded.tolist())
-
-    return tuple(sorted(points, key=order))
-
-
-def fixed_point(model: Dense, softmax: Softmax, v: Floats) -> FixedPoint:
-    """The fixed point with the state values `v`, `[S]`."""
-    q = model.q(v)
-    residual = float(abs(model.q(model.value(softmax, q)) - q).max())
-    jacobian = model.jacobian(softmax, v)
-    matrix = np.eye(len(v)) - jacobian
-    index = int(np.linalg.slogdet(matrix)[0])
-    if index and not softmax.non_expansion:  # whose determinant is positive, however small
-        index *= bool(abs(np.linalg.inv(matrix)).sum(-1).max() < 1 / _DEGENERATE)
-    return FixedPoint(frozen(q), frozen(v), residual, spectral_radius(jacobian), index)
 
 
 def _index_sum(points: Sequence[FixedPoint]) -> int:

@@ -9,14 +9,16 @@ narrow as rounding allows, and lies at a double root or next to one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
-from .dense import Floats
+from ..._typing import Floats
 
 __all__ = ["all_roots", "sign_changes"]
 
-Function = Callable[[Floats], tuple[Floats, Floats]]  # [N] to the function and its slope
+Function: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
+"""From points `[N]` to the values and the slopes there."""
 
 _MOST = 2**20  # intervals at once: beyond that the bound is too weak to be of use
 

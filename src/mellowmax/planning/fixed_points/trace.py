@@ -1,10 +1,10 @@
 """Fixed points followed through a softmax's parameter, and round the folds where two of them meet.
 
 A fixed point `v = f_p(q(v))` moves along a curve as the parameter `p` changes. Where `det(I - J)`
-is 0 the curve turns back: two fixed points meet and there are none beyond, which is how those of
-figure 4 come and go. A grid of parameters sees that only by what is missing. Here the curve is
-followed by its length instead (Keller, 1977): a step along the tangent, then Newton's method for
-the fixed point on the plane across it, whose matrix is regular at a fold too.
+is 0 the curve turns back, at a fold: two fixed points meet there, and beyond it both are gone. In
+figure 4 they appear and disappear in this way. On a grid of parameters a fold shows only as fixed
+points that are missing. Here the curve is followed by its arclength instead, which passes a fold
+like any other point (pseudo-arclength continuation: Keller, 1977; see `curve`).
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._typing import Bools, Floats
 from ...mdp import MDP
 from .curve import Curve, Family, Point, crossings, fold_points, follow
-from .dense import Dense, Floats, frozen, spectral_radius
-from .find import FixedPoints, collect, fixed_points
+from .find import fixed_points
+from .point import FixedPoints, distinct
+from .sweep_map import SweepMap, read_only, spectral_radius
 
 __all__ = ["Branch", "Fold", "Trace", "trace_fixed_points"]
 
@@ -40,7 +41,7 @@ class Branch:
     """Does it end where it began?"""
 
     @property
-    def stable(self) -> npt.NDArray[np.bool_]:
+    def stable(self) -> Bools:
         """`[N]`: do sweeps that start near each converge to it?"""
         return self.spectral_radius < 1
 
@@ -80,7 +81,7 @@ class Trace:
             for point in crossings(curve, curve.scaled(branch.value, branch.parameters), level)
         ]
         values = np.array([curve.polished(point, softmax) for point in found])
-        points = collect(curve.model, softmax, values.reshape(-1, len(curve.low)))
+        points = distinct(curve.model, softmax, values.reshape(-1, len(curve.low)))
         total = sum(point.index for point in points)
         reason = (
             f"Not proved: those on {len(self.branches)} branches, followed from the parameters "
@@ -100,8 +101,8 @@ def trace_fixed_points(
         parameters: increasing; the first and the last are the range. At each of them fixed points
             are searched for, and branches have a point there. Two are enough for every branch that
             reaches an end of the range; a closed one needs a parameter within it.
-        step: the longest step along a branch, where the range of the parameter has the length 1,
-            and so has that of the values.
+        step: the longest step along a branch, as a share of the range of the parameter and of that
+            of the values.
 
     Returns:
         A `Trace` with `branches`, `folds` and `at(parameter)`.
@@ -128,7 +129,7 @@ def trace_fixed_points(
         raise ValueError(f"`parameters` must be two or more increasing numbers, got {parameters}")
     if not 0 < step <= 0.5:
         raise ValueError(f"`step` must be in (0, 0.5], got {step}")
-    curve = Curve.of(Dense.of(mdp), family, float(levels[0]), float(levels[-1]))
+    curve = Curve.of(SweepMap.of(mdp), family, float(levels[0]), float(levels[-1]))
     scaled = (levels - levels[0]) / (levels[-1] - levels[0])
     paths: list[tuple[list[Point], bool]] = []
     folds: list[Point] = []
@@ -167,15 +168,14 @@ def _branch(curve: Curve, path: list[Point], closed: bool) -> Branch:
     values = points[:, :-1] * curve.unit
     parameters = np.array([curve.parameter(point) for point in path])
     jacobians = (
-        curve.model.jacobian(curve.family(float(p)), v)
+        curve.model.jacobian(curve.family(float(p)), curve.model.q(v))
         for p, v in zip(parameters, values, strict=True)
     )
-    radii = [spectral_radius(jacobian) for jacobian in jacobians]
-    return Branch(
-        frozen(parameters), frozen(curve.model.q(values)), frozen(values), frozen(radii), closed
-    )
+    radii = [float(spectral_radius(jacobian)) for jacobian in jacobians]
+    q = curve.model.q(values)
+    return Branch(read_only(parameters), read_only(q), read_only(values), read_only(radii), closed)
 
 
 def _fold(curve: Curve, point: Point) -> Fold:
     v = point[:-1] * curve.unit
-    return Fold(curve.parameter(point), frozen(curve.model.q(v)), frozen(v))
+    return Fold(curve.parameter(point), read_only(curve.model.q(v)), read_only(v))

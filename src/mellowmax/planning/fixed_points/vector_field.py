@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
+from ..._common import checks
+from ..._typing import ArrayLike, Floats
 from ...mdp import MDP
 from ...softmax import Softmax
-from .dense import Dense, Floats, frozen
 from .find import fixed_points
+from .newton import box
+from .sweep_map import SweepMap, read_only
 
 __all__ = ["VectorField", "vector_field"]
 
-Axis = tuple[int, int]
-Axes = tuple[Axis, Axis]
+Axes: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -42,7 +44,7 @@ def vector_field(
     axes: Sequence[Sequence[int]] | None = None,
     ranges: Sequence[Sequence[float]] | None = None,
     resolution: int = 21,
-    at: Any = None,
+    at: ArrayLike | None = None,
 ) -> VectorField:
     """The updates of a synchronous sweep on a plane of two action values.
 
@@ -74,10 +76,9 @@ def vector_field(
          [ 0.478  0.018 -0.037]
          [ 0.963  0.463  0.004]]
     """
-    if isinstance(resolution, bool) or not isinstance(resolution, int) or resolution < 2:
-        raise ValueError(f"`resolution` must be a whole number of at least 2, got {resolution!r}")
-    model = Dense.of(mdp)
-    (s, a), (t, b) = checked = _axes(model, axes)
+    resolution = checks.whole("resolution", resolution, 2)
+    model = SweepMap.of(mdp)
+    (s, a), (t, b) = checked = _axes(mdp, axes)
     (x0, x1), (y0, y1) = _ranges(model, checked) if ranges is None else _checked_ranges(ranges)
     x, y = np.linspace(x0, x1, resolution), np.linspace(y0, y1, resolution)
     q = np.empty((resolution, *model.rewards.shape))
@@ -88,14 +89,11 @@ def vector_field(
         q[:, t, b] = height
         update = model.q(model.value(softmax, q)) - q
         dx[row], dy[row] = update[:, s, a], update[:, t, b]
-    return VectorField(frozen(x), frozen(y), frozen(dx), frozen(dy), checked)
+    return VectorField(read_only(x), read_only(y), read_only(dx), read_only(dy), checked)
 
 
-def _axes(model: Dense, axes: Sequence[Sequence[int]] | None) -> Axes:
-    there = (
-        np.ones(model.rewards.shape, np.bool_) if model.allowed is None else model.allowed.copy()
-    )
-    there[model.terminal] = False
+def _axes(mdp: MDP, axes: Sequence[Sequence[int]] | None) -> Axes:
+    there = mdp.available
     if axes is None:
         for state in np.flatnonzero(there.sum(1) >= 2):
             first, second = np.flatnonzero(there[state])[:2]
@@ -117,9 +115,9 @@ def _axes(model: Dense, axes: Sequence[Sequence[int]] | None) -> Axes:
     return (s, a), (t, b)
 
 
-def _ranges(model: Dense, axes: Axes) -> list[tuple[float, float]]:
+def _ranges(model: SweepMap, axes: Axes) -> list[tuple[float, float]]:
     """The action values that policies can have, or a unit about the only one."""
-    low, high = (model.q(v) for v in model.box())
+    low, high = (model.q(v) for v in box(model))
     ends = [(float(low[axis]), float(high[axis])) for axis in axes]
     return [(a, b) if b > a else (a - 0.5, a + 0.5) for a, b in ends]
 
@@ -145,8 +143,8 @@ def _lowest(mdp: MDP, softmax: Softmax) -> Floats:
     return points[0].q
 
 
-def _held(model: Dense, at: Any) -> Floats:
-    held = np.asarray(at, np.float64)
+def _held(model: SweepMap, at: ArrayLike) -> Floats:
+    held = checks.numbers("at", at)
     if held.shape != model.rewards.shape:
         raise ValueError(f"`at` must have the shape {model.rewards.shape}, got {held.shape}")
     if not np.isfinite(held).all():
