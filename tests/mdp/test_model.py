@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mellowmax.mdp import MDP, chain, garnet
-from mellowmax.mdp.validate import endless
+from mellowmax.mdp.validate import endless_pair
 
 S, A = 5, 3
 
@@ -573,7 +573,7 @@ def test_the_check_looks_at_every_transition_once():
     """A long line ends, last state first; as a sweep over all for each it would take an hour."""
     n = 50_000
     line = np.arange(1, n + 1, dtype=np.int32)[:, None, None]
-    assert endless(line, np.ones(line.shape), np.ones((n, 1), bool)) is None
+    assert endless_pair(line, np.ones(line.shape), np.ones((n, 1), bool)) is None
 
 
 # Ways out.

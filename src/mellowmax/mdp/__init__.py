@@ -1,4 +1,8 @@
-"""Layer 3: Markov decision processes, where they come from and what they are."""
+"""Markov decision processes: what they are, where they come from, and some to try things on.
+
+`MDP` holds and checks the arrays of a model, dense or sparse, and reads and writes other forms of
+it. The functions make the paper's MDPs and families that grow to any size.
+"""
 
 from .generators import chain, garnet, grid_world, random_mdp, two_state
 from .model import MDP

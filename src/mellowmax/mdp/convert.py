@@ -1,6 +1,6 @@
 """Other forms of an MDP to the arguments of `MDP`, and back.
 
-Every sparse form becomes a list of transitions first, and `padded` makes arrays of that.
+Every sparse form becomes a list of transitions first, and `transitions.padded` makes arrays of it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,23 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._common import checks
 from .._common.gymnasium_ids import make
+from .._typing import ArrayLike, Floats, Mask
 from .transitions import (
+    Arrays,
+    Branches,
     Entries,
+    Matrices,
+    SparseMatrix,
     check_sizes,
     coordinates,
     dense,
     entries_of,
     is_sparse,
     matrices_of,
+    matrix_of,
     padded,
     pair_numbers,
     rewards_by_pair,
@@ -31,6 +36,9 @@ from .transitions import (
 )
 
 if TYPE_CHECKING:
+    from gymnasium import Env
+    from scipy.sparse import csr_array
+
     from .model import MDP
 
 __all__ = [
@@ -44,18 +52,17 @@ __all__ = [
     "to_scipy",
 ]
 
-Floats = npt.NDArray[np.float64]
 MOST_STATES = 2**31 - 2
 """Successors are stored as int32, and one index more is the end."""
 
 
-def from_sparse(transitions: Any, rewards: Any) -> dict[str, Any]:
+def from_sparse(transitions: Matrices, rewards: Matrices) -> Arrays:
     """From one matrix `[S * A, S]`, or from a list of matrices `[S, S]`, one for each action."""
     entries = entries_of("transitions", matrices_of("transitions", transitions))
     return padded(entries, rewards_of(rewards, entries))
 
 
-def from_mdptoolbox(transitions: Any, rewards: Any) -> dict[str, Any]:
+def from_mdptoolbox(transitions: Matrices, rewards: Matrices) -> Arrays:
     """From `[A, S, S]` or a list of `A` matrices; dense where none of them is sparse."""
     matrices = matrices_of("transitions", transitions)
     if not isinstance(matrices, list):
@@ -73,16 +80,18 @@ def from_mdptoolbox(transitions: Any, rewards: Any) -> dict[str, Any]:
             by_pair = np.stack([dense(matrix) for matrix in given], axis=1)
         else:
             by_pair = dense(given).reshape(n_states, n_actions, n_states)
-    probabilities = np.stack(matrices, axis=1)
+    probabilities = np.stack([dense(matrix) for matrix in matrices], axis=1)
     return {"successors": None, "probabilities": probabilities, "rewards": by_pair}
 
 
-def from_state_actions(rewards: Any, transitions: Any, states: Any, actions: Any) -> dict[str, Any]:
+def from_state_actions(
+    rewards: ArrayLike, transitions: SparseMatrix | ArrayLike, states: ArrayLike, actions: ArrayLike
+) -> Arrays:
     """From a row of `transitions` and a reward for each of the pairs listed."""
     rewards = checks.numbers("rewards", rewards)
     if rewards.ndim != 1 or rewards.size == 0:
         raise ValueError(f"`rewards` must have one entry for each pair, got {rewards.shape}")
-    matrix = transitions if is_sparse(transitions) else checks.numbers("transitions", transitions)
+    matrix = matrix_of("transitions", transitions)
     if matrix.ndim != 2 or matrix.shape[0] != rewards.size or matrix.shape[1] == 0:
         rule = f"`transitions` must have the shape ({rewards.size}, states)"
         raise ValueError(f"{rule}, got {matrix.shape}")
@@ -108,27 +117,29 @@ def from_state_actions(rewards: Any, transitions: Any, states: Any, actions: Any
 
 
 def from_coo(
-    states: Any,
-    actions: Any,
-    successors: Any,
-    probabilities: Any,
-    rewards: Any,
+    states: ArrayLike,
+    actions: ArrayLike,
+    successors: ArrayLike,
+    probabilities: ArrayLike,
+    rewards: ArrayLike,
     n_states: int | None = None,
     n_actions: int | None = None,
-    terminal: Any = None,
-) -> dict[str, Any]:
+    terminal: Mask = None,
+) -> Arrays:
     """From a list of transitions."""
     states = checks.integers("states", states)
     if states.ndim != 1:
         raise ValueError(f"`states` must have one dimension, got the shape {states.shape}")
     actions = checks.integers("actions", actions, states.shape)
     successors = checks.integers("successors", successors, states.shape)
-    values = {"probabilities": probabilities, "rewards": rewards}
-    for name in values:
-        values[name] = checks.numbers(name, values[name])
-        if values[name].shape != states.shape:
+    values = {
+        "probabilities": checks.numbers("probabilities", probabilities),
+        "rewards": checks.numbers("rewards", rewards),
+    }
+    for name, array in values.items():
+        if array.shape != states.shape:
             rule = f"`{name}` must have the shape {states.shape} of `states`"
-            raise ValueError(f"{rule}, got {values[name].shape}")
+            raise ValueError(f"{rule}, got {array.shape}")
     if states.size == 0 and (n_states is None or n_actions is None):
         raise ValueError(
             "`n_states` and `n_actions` must be given where no transition is, got None"
@@ -164,8 +175,8 @@ def from_coo(
 
 
 def from_function(
-    transition: Callable[[int, int], Any], n_states: int, n_actions: int
-) -> dict[str, Any]:
+    transition: Callable[[int, int], Branches], n_states: int, n_actions: int
+) -> Arrays:
     """From `transition(s, a)`, which lists `(probability, successor, reward)`, or with `ends`."""
     n_states = checks.whole("n_states", n_states, 1, MOST_STATES)
     n_actions = checks.whole("n_actions", n_actions, 1)
@@ -192,7 +203,7 @@ def from_function(
     )
 
 
-def _branches(transition: Callable[[int, int], Any], state: int, action: int) -> list[Any]:
+def _branches(transition: Callable[[int, int], Branches], state: int, action: int) -> list[Any]:
     branches = transition(state, action)
     try:
         return [] if branches is None else list(branches)
@@ -201,7 +212,7 @@ def _branches(transition: Callable[[int, int], Any], state: int, action: int) ->
         raise ValueError(f"`transition` must give a list, got {branches!r} {place}") from error
 
 
-def from_gymnasium(environment: Any) -> dict[str, Any]:
+def from_gymnasium(environment: Env[Any, Any] | str) -> Arrays:
     """From the table `P` of an environment, or of one made from its id for the purpose."""
     if not isinstance(environment, str):
         return _from_table(environment, repr(environment))
@@ -212,7 +223,7 @@ def from_gymnasium(environment: Any) -> dict[str, Any]:
         made.close()
 
 
-def _from_table(environment: Any, name: str) -> dict[str, Any]:
+def _from_table(environment: Env[Any, Any], name: str) -> Arrays:
     model = getattr(environment, "unwrapped", environment)
     table = getattr(model, "P", None)
     n_states = getattr(getattr(model, "observation_space", None), "n", None)
@@ -221,9 +232,10 @@ def _from_table(environment: Any, name: str) -> dict[str, Any]:
         rule = "`environment` must have discrete states and actions and its transitions as `P`"
         raise ValueError(f"{rule}, got {name}")
 
-    def transition(state: int, action: int) -> Any:
+    def transition(state: int, action: int) -> Branches:
         try:
-            return table[state][action]
+            branches: Branches = table[state][action]
+            return branches
         except (LookupError, TypeError) as error:
             place = f"state {state}, action {action}"
             raise ValueError(
@@ -246,7 +258,7 @@ def to_numpy(mdp: MDP) -> Floats:
     return result
 
 
-def to_scipy(mdp: MDP) -> Any:
+def to_scipy(mdp: MDP) -> csr_array:
     """The transitions as SciPy's `csr_array`, `[S * A, S]`."""
     sparse = importlib.import_module("scipy.sparse")
     states, actions, branches = np.nonzero(mdp.probabilities)

@@ -16,19 +16,24 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from .._common import checks, npz
-from .._typing import ArrayLike, Bools, Floats, Integers
+from .._typing import ArrayLike, Bools, Floats, Integers, Mask
 from . import convert, validate
+from .transitions import Branches, Matrices, SparseMatrix
+
+if TYPE_CHECKING:
+    from gymnasium import Env
+    from scipy.sparse import csr_array
 
 __all__ = ["MDP"]
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False, init=False)
 class MDP:
     """A finite Markov decision process (section 2), dense or sparse.
 
@@ -59,70 +64,78 @@ class MDP:
         ValueError: `probabilities` must sum to 1, got 0.9 in state 0, action 0
     """
 
-    successors: npt.NDArray[np.int32] | None
+    successors: Integers | None
     probabilities: Floats
     rewards: Floats
     discount: float
-    allowed: npt.NDArray[np.bool_] | None = None
-    terminal: npt.NDArray[np.bool_] = None  # type: ignore[assignment]
+    allowed: Bools | None
+    terminal: Bools
 
-    def __post_init__(self) -> None:
-        probabilities = checks.numbers("probabilities", self.probabilities)
-        if probabilities.ndim != 3 or 0 in probabilities.shape:
+    def __init__(
+        self,
+        successors: ArrayLike | None,
+        probabilities: ArrayLike,
+        rewards: ArrayLike,
+        discount: float,
+        allowed: Mask = None,
+        terminal: Mask = None,
+    ) -> None:
+        p = checks.numbers("probabilities", probabilities)
+        if p.ndim != 3 or 0 in p.shape:
             raise ValueError(
-                "`probabilities` must have the shape (states, actions, branches), "
-                f"got {probabilities.shape}"
+                f"`probabilities` must have the shape (states, actions, branches), got {p.shape}"
             )
-        n_states, _, n_branches = shape = probabilities.shape
-        if self.successors is None and n_branches != n_states:
+        n_states, _, n_branches = shape = p.shape
+        if successors is None and n_branches != n_states:
             raise ValueError(
                 f"`probabilities` must have a branch for each of the {n_states} states where "
                 f"`successors` is None, got the shape {shape}"
             )
-        rewards = checks.numbers("rewards", self.rewards)
-        if rewards.shape not in (shape[:2], shape):
+        r = checks.numbers("rewards", rewards)
+        if r.shape not in (shape[:2], shape):
             rule = f"`rewards` must have the shape {shape[:2]} or {shape}"
-            raise ValueError(f"{rule}, got {rewards.shape}")
-        discount = checks.real("discount", self.discount, 0, 1)
-        sparse = self.successors is not None
-        successors = validate.successor_indices(self.successors, shape) if sparse else None
-        allowed = checks.mask("allowed", self.allowed, shape[:2])
-        terminal = checks.mask("terminal", self.terminal, shape[:1])
+            raise ValueError(f"{rule}, got {r.shape}")
+        discount = checks.real("discount", discount, 0, 1)
+        leads = None if successors is None else validate.successor_indices(successors, shape)
+        given = checks.mask("allowed", allowed, shape[:2])
+        ends = checks.mask("terminal", terminal, shape[:1])
 
-        there = np.ones(shape[:2], np.bool_) if allowed is None else allowed.copy()
-        if terminal is None:
-            terminal = validate.absorbing(successors, probabilities, rewards, there)
-        there[terminal] = False
-        if not there.all():
-            probabilities = np.where(there[..., None], probabilities, 0.0)
-            rewards = np.where(validate.like(there, rewards), rewards, 0.0)
-        validate.distributions(probabilities, there)
-        if rewards.ndim == 3:
-            rewards = np.where(probabilities > 0, rewards, 0.0)  # what cannot happen earns nothing
-        checks.finite("rewards", rewards)
-        if allowed is not None:
-            allowed = allowed | terminal[:, None]
-            left = allowed.sum(1)
+        available = np.ones(shape[:2], np.bool_) if given is None else given.copy()
+        if ends is None:
+            ends = validate.absorbing(leads, p, r, available)
+        available[ends] = False
+        if not available.all():
+            p = np.where(available[..., None], p, 0.0)
+            r = np.where(validate.like(available, r), r, 0.0)
+        validate.distributions(p, available)
+        if r.ndim == 3:
+            r = np.where(p > 0, r, 0.0)  # what cannot happen earns nothing
+        checks.finite("rewards", r)
+        if given is not None:
+            given = given | ends[:, None]
+            left = given.sum(1)
             checks.raise_where(left == 0, "`allowed` must leave an action", left)
 
-        sums = probabilities.sum(-1)
-        scale = np.where(there & (abs(sums - 1) > 1e-12), sums, 1.0)
+        sums = p.sum(-1)
+        scale = np.where(available & (abs(sums - 1) > 1e-12), sums, 1.0)
         if (scale != 1.0).any():
-            probabilities = probabilities / scale[..., None]
-        if successors is not None:
+            p = p / scale[..., None]
+        if leads is not None:
             own = np.arange(n_states, dtype=np.int32)[:, None, None]
-            successors = _stored(np.where(probabilities > 0, successors, own), branches_first=True)
-        self._set("successors", successors)
-        self._set("probabilities", _stored(probabilities, branches_first=sparse))
-        self._set("rewards", _stored(rewards, branches_first=sparse and rewards.ndim == 3))
-        self._set("discount", discount)
-        self._set("allowed", None if allowed is None or allowed.all() else _stored(allowed))
-        self._set("terminal", _stored(terminal))
+            leads = _stored(np.where(p > 0, leads, own), branches_first=True)
+        sparse = leads is not None
+        fields: dict[str, Any] = {
+            "successors": leads,
+            "probabilities": _stored(p, branches_first=sparse),
+            "rewards": _stored(r, branches_first=sparse and r.ndim == 3),
+            "discount": discount,
+            "allowed": None if given is None or given.all() else _stored(given),
+            "terminal": _stored(ends),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
         if discount == 1:
-            self._check_that_every_policy_ends(there)
-
-    def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
+            self._check_that_every_policy_ends(available)
 
     @property
     def n_states(self) -> int:
@@ -141,7 +154,7 @@ class MDP:
 
     @property
     def available(self) -> Bools:
-        """`[S, A]`, the actions that can be taken: those allowed in states that are not terminal."""
+        """`[S, A]`, the actions that can be taken: allowed ones in states that are not terminal."""
         live = np.broadcast_to(~self.terminal[:, None], self.probabilities.shape[:2])
         return live.copy() if self.allowed is None else live & self.allowed
 
@@ -161,23 +174,23 @@ class MDP:
             parts.append(f"terminal={self.terminal.sum()}")
         return f"MDP({', '.join(parts)})"
 
-    def _check_that_every_policy_ends(self, there: npt.NDArray[np.bool_]) -> None:
-        endless = validate.endless(self.successors, self.probabilities, there)
-        if endless is not None:
+    def _check_that_every_policy_ends(self, available: Bools) -> None:
+        pair = validate.endless_pair(self.successors, self.probabilities, available)
+        if pair is not None:
             raise ValueError(
                 "`discount` must be below 1 unless every policy ends, got 1 and a policy that "
-                f"never ends from state {endless[0]} with action {endless[1]}"
+                f"never ends from state {pair[0]} with action {pair[1]}"
             )
 
     @classmethod
     def from_arrays(
         cls,
-        transitions: Any,
-        rewards: Any,
+        transitions: ArrayLike,
+        rewards: ArrayLike,
         discount: float,
         *,
-        allowed: Any = None,
-        terminal: Any = None,
+        allowed: Mask = None,
+        terminal: Mask = None,
     ) -> Self:
         """A dense MDP from arrays.
 
@@ -197,12 +210,12 @@ class MDP:
     @classmethod
     def from_sparse(
         cls,
-        transitions: Any,
-        rewards: Any,
+        transitions: Matrices,
+        rewards: Matrices,
         discount: float,
         *,
-        allowed: Any = None,
-        terminal: Any = None,
+        allowed: Mask = None,
+        terminal: Mask = None,
     ) -> Self:
         """An MDP from SciPy's sparse matrices.
 
@@ -219,26 +232,23 @@ class MDP:
             >>> MDP.from_sparse([scipy.sparse.eye_array(3)], [[1.0]] * 3, 0.9)
             MDP(states=3, actions=1, branches=1, discount=0.9)
         """
-        return cls(
-            **convert.from_sparse(transitions, rewards),
-            discount=discount,
-            allowed=allowed,
-            terminal=terminal,
-        )
+        arrays = convert.from_sparse(transitions, rewards)
+        arrays["allowed"], arrays["terminal"] = allowed, terminal
+        return cls(**arrays, discount=discount)
 
     @classmethod
     def from_coo(
         cls,
-        states: Any,
-        actions: Any,
-        successors: Any,
-        probabilities: Any,
-        rewards: Any,
+        states: ArrayLike,
+        actions: ArrayLike,
+        successors: ArrayLike,
+        probabilities: ArrayLike,
+        rewards: ArrayLike,
         discount: float,
         *,
         n_states: int | None = None,
         n_actions: int | None = None,
-        terminal: Any = None,
+        terminal: Mask = None,
     ) -> Self:
         """An MDP from a list of transitions.
 
@@ -266,7 +276,7 @@ class MDP:
         return cls(**arrays, discount=discount)
 
     @classmethod
-    def from_mdptoolbox(cls, transitions: Any, rewards: Any, discount: float) -> Self:
+    def from_mdptoolbox(cls, transitions: Matrices, rewards: Matrices, discount: float) -> Self:
         """An MDP laid out as in MDPtoolbox, actions first.
 
         Args:
@@ -283,7 +293,12 @@ class MDP:
 
     @classmethod
     def from_state_actions(
-        cls, rewards: Any, transitions: Any, discount: float, states: Any, actions: Any
+        cls,
+        rewards: ArrayLike,
+        transitions: SparseMatrix | ArrayLike,
+        discount: float,
+        states: ArrayLike,
+        actions: ArrayLike,
     ) -> Self:
         """An MDP in QuantEcon's form: a list of the pairs of a state and an action that there are.
 
@@ -304,7 +319,7 @@ class MDP:
         return cls(**arrays, discount=discount)
 
     @classmethod
-    def from_gymnasium(cls, environment: Any, discount: float) -> Self:
+    def from_gymnasium(cls, environment: Env[Any, Any] | str, discount: float) -> Self:
         """The exact model of a Gymnasium environment that carries its transitions as `P`.
 
         Args:
@@ -319,7 +334,11 @@ class MDP:
 
     @classmethod
     def from_function(
-        cls, transition: Callable[[int, int], Any], n_states: int, n_actions: int, discount: float
+        cls,
+        transition: Callable[[int, int], Branches],
+        n_states: int,
+        n_actions: int,
+        discount: float,
     ) -> Self:
         """An MDP from a Python function.
 
@@ -341,10 +360,13 @@ class MDP:
         return cls(**convert.from_function(transition, n_states, n_actions), discount=discount)
 
     def to_numpy(self) -> tuple[Floats, Floats]:
-        """`(transitions [S, A, S], rewards [S, A])`; what ends an episode is not in a row's sum."""
+        """`(transitions [S, A, S], rewards [S, A])`.
+
+        The probability that the episode ends is what a row's sum lacks to 1.
+        """
         return convert.to_numpy(self), self.expected_rewards.copy()
 
-    def to_scipy(self) -> tuple[Any, Floats]:
+    def to_scipy(self) -> tuple[csr_array, Floats]:
         """`(transitions [S * A, S] in CSR, rewards [S, A])`, with the row `s * A + a`."""
         return convert.to_scipy(self), self.expected_rewards.copy()
 
@@ -367,8 +389,8 @@ class MDP:
 def _stored(array: npt.NDArray[Any], branches_first: bool = False) -> Any:
     """A read-only copy, aligned so that JAX can share it.
 
-    With `branches_first` a view of `[S, A, K]` on memory laid out as `[K, S, A]`: a sweep then adds
-    up whole arrays, one for each branch, which is what it does fastest.
+    With `branches_first` it is a view of `[S, A, K]` on memory laid out as `[K, S, A]`, so that a
+    sweep adds up contiguous arrays `[S, A]`, one for each branch.
     """
     source = np.moveaxis(array, -1, 0) if branches_first else array
     dtype = np.dtype(np.int32) if source.dtype.kind in "iu" else source.dtype

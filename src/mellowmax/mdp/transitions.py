@@ -1,26 +1,37 @@
 """Lists of transitions: out of matrices, and into padded arrays.
 
-`pairs` numbers the pairs of a state and an action: `s * A + a`.
+Every sparse form of an MDP becomes a list of transitions first. A transition has the number of its
+pair of a state and an action, `s * A + a`, its successor, and a probability or a reward.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypeAlias, TypedDict, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from .._common import checks
+from .._typing import ArrayLike, Floats, Integers, Mask
 from .validate import ROW_SUM_TOLERANCE
 
+if TYPE_CHECKING:
+    from scipy.sparse import sparray, spmatrix
+
 __all__ = [
+    "Arrays",
+    "Branches",
     "Entries",
+    "Matrices",
+    "SparseMatrix",
     "check_sizes",
     "coordinates",
     "dense",
     "entries_of",
     "is_sparse",
     "matrices_of",
+    "matrix_of",
     "padded",
     "pair_numbers",
     "rewards_by_pair",
@@ -28,43 +39,66 @@ __all__ = [
     "sizes_of",
 ]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.integer[Any]]
+
+SparseMatrix: TypeAlias = "sparray | spmatrix"
+"""One of SciPy's sparse matrices or arrays, in any format."""
+Matrix: TypeAlias = "SparseMatrix | Floats"
+Matrices: TypeAlias = "SparseMatrix | ArrayLike | Sequence[SparseMatrix | ArrayLike]"
+"""A matrix, or one for each action, sparse or dense."""
+Branches: TypeAlias = Sequence[tuple[float, int, float] | tuple[float, int, float, bool]] | None
+"""`(probability, successor, reward)` of each branch, or that and whether it ends the episode."""
+Indices: TypeAlias = npt.NDArray[np.integer[Any]]
+
+
+class Arrays(TypedDict):
+    """The arguments of `MDP` without the discount."""
+
+    successors: Integers | None
+    probabilities: Floats
+    rewards: Floats
+    allowed: NotRequired[Mask]
+    terminal: NotRequired[Mask]
 
 
 class Entries(NamedTuple):
     """What matrices hold, as a list: `values[i]` is that of `pairs[i]` and `successors[i]`."""
 
-    pairs: Integers
-    successors: Integers
+    pairs: Indices
+    successors: Indices
     values: Floats
     n_states: int
     n_actions: int
 
 
-def is_sparse(matrix: Any) -> bool:
+def is_sparse(matrix: object) -> bool:
     """Is it one of SciPy's sparse matrices or arrays?"""
     return hasattr(matrix, "tocoo")
 
 
-def dense(matrix: Any) -> Floats:
+def dense(matrix: Matrix) -> Floats:
     """A matrix as a NumPy array."""
-    return np.asarray(matrix.toarray() if is_sparse(matrix) else matrix, np.float64)
+    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray(), np.float64)
 
 
-def matrices_of(name: str, values: Any) -> Any:
+def matrix_of(name: str, values: SparseMatrix | ArrayLike) -> Matrix:
+    """A sparse matrix as it is, or an array of numbers."""
+    return cast("Matrix", values) if is_sparse(values) else checks.numbers(name, values)
+
+
+def matrices_of(name: str, values: Matrices) -> list[Matrix] | Matrix:
     """A list of matrices, one for each action, or one array or sparse matrix of any shape."""
     if is_sparse(values):
-        return values
+        return cast("Matrix", values)
     if isinstance(values, list | tuple) or getattr(values, "dtype", None) == np.object_:
-        parts = [part if is_sparse(part) else checks.numbers(name, part) for part in values]
+        items = cast(Sequence[Any], values)  # an array of objects is one too
+        parts = [matrix_of(name, part) for part in items]
         if any(part.ndim == 2 for part in parts):
             return parts
     result = checks.numbers(name, values)
     return list(result) if result.ndim == 3 else result
 
 
-def sizes_of(name: str, matrices: Any) -> tuple[int, int]:
+def sizes_of(name: str, matrices: list[Matrix] | Matrix) -> tuple[int, int]:
     """`(n_states, n_actions)` of what `matrices_of` gives."""
     if not isinstance(matrices, list):
         shape = matrices.shape
@@ -80,28 +114,29 @@ def sizes_of(name: str, matrices: Any) -> tuple[int, int]:
     return shape[0], len(matrices)
 
 
-def check_sizes(rewards: Any, n_states: int, n_actions: int) -> None:
+def check_sizes(rewards: list[Matrix] | Matrix, n_states: int, n_actions: int) -> None:
     """Rewards that are not by pair must be laid out as the transitions are."""
-    is_list = isinstance(rewards, list)
-    if (is_list or rewards.ndim == 2) and sizes_of("rewards", rewards) == (n_states, n_actions):
-        return
-    rule = f"`rewards` must have the shape {(n_states, n_actions)} or that of `transitions`"
-    got = f"{len(rewards)} matrices of {rewards[0].shape}" if is_list else rewards.shape
-    raise ValueError(f"{rule}, got {got}")
+    if isinstance(rewards, list):
+        known, got = True, f"{len(rewards)} matrices of {rewards[0].shape}"
+    else:
+        known, got = rewards.ndim == 2, f"{rewards.shape}"
+    if not known or sizes_of("rewards", rewards) != (n_states, n_actions):
+        rule = f"`rewards` must have the shape {(n_states, n_actions)} or that of `transitions`"
+        raise ValueError(f"{rule}, got {got}")
 
 
-def coordinates(name: str, matrix: Any) -> tuple[Integers, Integers, Floats]:
+def coordinates(name: str, matrix: Matrix) -> tuple[Indices, Indices, Floats]:
     """The rows, columns and values of what is not 0 in a matrix."""
-    if is_sparse(matrix):
-        matrix = matrix.tocsr(copy=True)
-        matrix.sum_duplicates()
-        entries = matrix.tocoo()
-        return entries.row, entries.col, checks.numbers(name, entries.data)
-    rows, columns = np.nonzero(matrix)
-    return rows, columns, matrix[rows, columns]
+    if isinstance(matrix, np.ndarray):
+        rows, columns = np.nonzero(matrix)
+        return rows, columns, matrix[rows, columns]
+    by_row = matrix.tocsr(copy=True)
+    by_row.sum_duplicates()
+    entries = by_row.tocoo()
+    return entries.row, entries.col, checks.numbers(name, entries.data)
 
 
-def entries_of(name: str, matrices: Any) -> Entries:
+def entries_of(name: str, matrices: list[Matrix] | Matrix) -> Entries:
     """The list of what matrices hold."""
     n_states, n_actions = sizes_of(name, matrices)
     if not isinstance(matrices, list):
@@ -115,7 +150,7 @@ def entries_of(name: str, matrices: Any) -> Entries:
     return Entries(np.concatenate(pairs), successors, values, n_states, n_actions)
 
 
-def rewards_by_pair(rewards: Any, n_states: int, n_actions: int) -> Floats | None:
+def rewards_by_pair(rewards: list[Matrix] | Matrix, n_states: int, n_actions: int) -> Floats | None:
     """Rewards `[S]` or `[S, A]` as `[S, A]`; None for those that differ by transition."""
     if isinstance(rewards, list) or rewards.shape not in ((n_states,), (n_states, n_actions)):
         return None
@@ -123,7 +158,7 @@ def rewards_by_pair(rewards: Any, n_states: int, n_actions: int) -> Floats | Non
     return np.broadcast_to(result.reshape(n_states, -1), (n_states, n_actions))
 
 
-def rewards_of(rewards: Any, entries: Entries) -> Floats:
+def rewards_of(rewards: Matrices, entries: Entries) -> Floats:
     """The reward of each entry, or `[S, A]` where they are by pair."""
     n_states, n_actions = entries.n_states, entries.n_actions
     given = matrices_of("rewards", rewards)
@@ -140,12 +175,12 @@ def rewards_of(rewards: Any, entries: Entries) -> Floats:
     return np.where(keys[at] == wanted, values[at], 0.0)  # what is not stored is 0
 
 
-def _keys(entries: Entries) -> Integers:
+def _keys(entries: Entries) -> Indices:
     """One number for each pair and successor; the end is a successor too."""
     return entries.pairs.astype(np.int64) * (entries.n_states + 1) + entries.successors
 
 
-def padded(entries: Entries, rewards: Floats) -> dict[str, Any]:
+def padded(entries: Entries, rewards: Floats) -> Arrays:
     """Arrays `[S, A, K]` from transitions in any order; `rewards` by transition or `[S, A]`.
 
     The probabilities of equal transitions add up, and their reward is the mean, weighted by them.
@@ -170,24 +205,22 @@ def padded(entries: Entries, rewards: Floats) -> dict[str, Any]:
     # Branches come first in memory, as `MDP` stores them.
     shape = (max(1, int(counts.max())), n_states, n_actions)
 
-    def spread(values: npt.NDArray[Any], dtype: type) -> Any:
+    def scatter(values: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
         result: npt.NDArray[Any] = np.zeros((shape[0], counts.size), dtype)
         result[branches, pairs] = values
         return np.moveaxis(result.reshape(shape), 0, -1)
 
     return {
-        "successors": spread(successors, np.int32),
-        "probabilities": spread(probabilities, np.float64),
+        "successors": scatter(successors, np.int32),
+        "probabilities": scatter(probabilities, np.float64),
         "rewards": (
-            spread(earned, np.float64) if by_pair is None else by_pair.reshape(n_states, n_actions)
+            scatter(earned, np.float64) if by_pair is None else by_pair.reshape(n_states, n_actions)
         ),
     }
 
 
-def _merged(
-    key: Integers, probabilities: Floats, rewards: Floats
-) -> tuple[Integers, Floats, Floats]:
-    """Of each run of equal keys one entry."""
+def _merged(key: Indices, probabilities: Floats, rewards: Floats) -> tuple[Indices, Floats, Floats]:
+    """One entry in the place of each run of equal keys."""
     good = (probabilities > 0) & (probabilities <= 1 + ROW_SUM_TOLERANCE) & np.isfinite(rewards)
     repeats = (key[1:] == key[:-1]) & good[1:] & good[:-1]
     if not repeats.any():
@@ -206,14 +239,14 @@ def _merged(
     return key[starts], totals, np.where(single, rewards[starts], means)
 
 
-def _same_in_each(pairs: Integers, rewards: Floats, counts: Integers) -> Floats | None:
+def _same_in_each(pairs: Indices, rewards: Floats, counts: Indices) -> Floats | None:
     """The reward of each pair where all its transitions earn the same, or None."""
     result = np.zeros(counts.size)
     result[pairs] = rewards
     return result if (result[pairs] == rewards).all() else None
 
 
-def pair_numbers(states: Integers, actions: Integers, n_states: int, n_actions: int) -> Integers:
+def pair_numbers(states: Indices, actions: Indices, n_states: int, n_actions: int) -> Indices:
     """The pairs of states and actions, all of which must be there."""
     sizes = {"states": (states, n_states), "actions": (actions, n_actions)}
     for name, (indices, size) in sizes.items():
