@@ -1,1 +1,1 @@
-"""What several packages share: checks of arguments, files, threads, the numbering of runs."""
+"""What several packages share: checks of arguments, files, threads, runs, Gymnasium's ids."""

@@ -1,22 +1,28 @@
-"""What `evaluate` returns, of tabular policies and of networks: the episodes that were played."""
+"""What the functions named `evaluate` share: a check of tabular policies, and what they return."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-__all__ = ["Evaluation"]
+from .._typing import ArrayLike, Bools, Floats
+from . import checks
+
+__all__ = ["Evaluation", "check_policy"]
+
+SUM_TOLERANCE = 1e-6
+"""How far from 1 the probabilities of a state may add up: those in float32 do."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """The episodes that a policy has played."""
 
-    returns: Any
+    returns: npt.NDArray[np.float32]
     """`[episodes]`: the sums of their rewards."""
-    lengths: Any
+    lengths: npt.NDArray[np.int32]
     """`[episodes]`: how many steps they have."""
 
     @property
@@ -32,3 +38,35 @@ class Evaluation:
 
     def __repr__(self) -> str:
         return f"Evaluation(mean={self.mean:.4g}, episodes={len(self.returns)})"
+
+
+def check_policy(policy: ArrayLike, shape: tuple[int, int], allowed: Bools | None = None) -> Floats:
+    """A tabular policy in float64, `[S, A]`, whose rows add up to 1.
+
+    Args:
+        policy: the probability of each action in each state.
+        shape: the number of states and of actions.
+        allowed: `[S, A]`, the actions there are; None for all.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    try:
+        weights = checks.numbers("policy", policy)
+    except ValueError as error:
+        rule = "`policy` must be an array of probabilities, one for each action in each state"
+        raise ValueError(f"{rule}, got {policy!r}") from error
+    if weights.shape != shape:
+        raise ValueError(f"`policy` must have the shape {shape}, got {weights.shape}")
+    sums = np.where(weights >= 0, weights, np.nan).sum(1)
+    bad = ~(abs(sums - 1) <= SUM_TOLERANCE)
+    if bad.any():
+        state = int(bad.argmax())
+        raise ValueError(f"`policy` must be a distribution, got {weights[state]} in state {state}")
+    if allowed is not None and weights[~allowed].any():
+        state = int((weights * ~allowed).any(1).argmax())
+        raise ValueError(
+            f"`policy` must take allowed actions, got {weights[state]} in state {state}"
+        )
+    result: Floats = weights / sums[:, None]
+    return result

@@ -1,4 +1,4 @@
-"""The ids of the environments in Gymnasium, given as text so that nothing of ours is imported.
+"""The ids of our environments in Gymnasium, with classes as text so that none is imported here.
 
 Gymnasium has had no plugins since 1.0: a package is imported before its ids are known, or the id
 names the module, as in `gymnasium.make("mellowmax.environments:mellowmax/TwoState-v0")`.
@@ -6,8 +6,10 @@ names the module, as in `gymnasium.make("mellowmax.environments:mellowmax/TwoSta
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import gymnasium
 
 __all__ = ["ENVIRONMENTS", "make", "register"]
 
@@ -21,7 +23,7 @@ ENVIRONMENTS = {
 def register() -> None:
     """Tell Gymnasium the ids; a second call changes nothing, nor does one without Gymnasium."""
     try:
-        gymnasium = importlib.import_module("gymnasium")
+        import gymnasium
     except ImportError:
         return
     for name, entry_point in ENVIRONMENTS.items():
@@ -29,16 +31,18 @@ def register() -> None:
             gymnasium.register(id=name, entry_point=entry_point)
 
 
-def make(name: str, **options: Any) -> Any:
+def make(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
     """The Gymnasium environment of an id, ours included, with Gymnasium's own options.
 
     Raises:
         ValueError: for an id that Gymnasium cannot make one from.
     """
-    gymnasium = importlib.import_module("gymnasium")
+    import gymnasium
+
     register()
     try:
-        return gymnasium.make(name, **options)
+        env = gymnasium.make(name, **options)
     except (gymnasium.error.Error, ImportError) as error:
         rule = "`environment` must be the id of a Gymnasium environment"
         raise ValueError(f"{rule}, got {name!r}: {error}") from error
+    return env

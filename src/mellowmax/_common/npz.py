@@ -7,9 +7,10 @@ import struct
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from .files import replacing
 
@@ -21,7 +22,7 @@ UNREADABLE = (
     ValueError,
     EOFError,
     KeyError,
-    OSError,  # a place in the file before its beginning
+    OSError,  # a seek to before the beginning of the file
     NotImplementedError,
     RuntimeError,
     OverflowError,
@@ -47,7 +48,7 @@ def write(path: str | Path, kind: str, fields: dict[str, Any]) -> None:
         np.savez(file, format=f"mellowmax {kind}", version=VERSION, fields=[*arrays], **arrays)
 
 
-def read(path: str | Path, kind: str) -> dict[str, Any]:
+def read(path: str | Path, kind: str) -> dict[str, npt.NDArray[Any]]:
     """Read what `write` wrote.
 
     Args:
@@ -79,7 +80,7 @@ class _WrongVersionError(Exception):
     pass
 
 
-def _members(file: Any, kind: str) -> dict[str, Any]:
+def _members(file: BinaryIO, kind: str) -> dict[str, npt.NDArray[Any]]:
     loaded = np.load(file, allow_pickle=False)
     if not isinstance(loaded, np.lib.npyio.NpzFile):
         raise ValueError("a single array")
@@ -92,7 +93,7 @@ def _members(file: Any, kind: str) -> dict[str, Any]:
         return {name: _member(members, name) for name in _member(members, "fields").tolist()}
 
 
-def _member(members: Any, name: str) -> Any:
+def _member(members: np.lib.npyio.NpzFile, name: str) -> npt.NDArray[Any]:
     array = members[name]
     if not isinstance(array, np.ndarray):  # any other file in the archive
         raise ValueError("no array")

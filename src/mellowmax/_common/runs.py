@@ -21,6 +21,7 @@ from . import checks
 
 __all__ = [
     "KEYS",
+    "LAST_NUMBER",
     "evaluation_keys",
     "gather_settings",
     "key_data",

@@ -1,4 +1,4 @@
-"""Work side by side on the cores: XLA and NumPy let go of Python while they compute."""
+"""Threads that work side by side: XLA and NumPy release Python's lock while they compute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ S = TypeVar("S")
 def on_all_cores(function: Callable[[T], S], items: Iterable[T]) -> list[S]:
     """`[function(item) for item in items]`, with a thread for each core of the process.
 
-    When one fails, or Ctrl-C is pressed, those that have not begun are left undone.
+    When one call fails, or Ctrl-C is pressed, calls that have not begun are never made.
     """
     return side_by_side(function, items, cores())
 
@@ -27,7 +27,14 @@ def side_by_side(
     count: int,
     give_up: Callable[[], None] = lambda: None,
 ) -> list[S]:
-    """The same with `count` threads; `give_up` is to end those that have begun."""
+    """`on_all_cores` with `count` threads.
+
+    Args:
+        function: what to call.
+        items: what to call it with.
+        count: how many threads.
+        give_up: is called when one call has failed, to make those that have begun end early.
+    """
     pool = ThreadPoolExecutor(count)
     try:
         futures = [pool.submit(function, item) for item in items]

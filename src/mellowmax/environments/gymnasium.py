@@ -1,4 +1,7 @@
-"""Gymnasium environments: any MDP as one, and the two of the paper with something to look at."""
+"""Gymnasium environments: any MDP as one, and the two of the paper with pictures of them.
+
+Nothing here imports JAX: environments may run in processes of their own, which then start quickly.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common import checks
+from .._typing import ArrayLike
 from ..mdp.generators import two_state
 from ..mdp.model import MDP
 from ..mdp.taxi import GRID, TaxiGrid, multi_passenger_taxi
-from .start import start_states
+from .initial_states import initial_states
 
 if TYPE_CHECKING:
     from .render import TaxiPicture
@@ -38,8 +42,8 @@ class TabularEnv(gymnasium.Env[Any, Any]):
 
     Args:
         mdp: the MDP.
-        start: where an episode starts, a state or `[S]`, a distribution; None for every state that
-            is not terminal with the same probability.
+        start: the state where episodes begin, or `[S]`, a probability for each state; None for
+            every state that is not terminal, with equal probability.
         render_mode: `"ansi"` for a line of text, or None.
 
     Attributes:
@@ -70,7 +74,9 @@ class TabularEnv(gymnasium.Env[Any, Any]):
 
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
 
-    def __init__(self, mdp: MDP, start: Any = None, render_mode: str | None = None) -> None:
+    def __init__(
+        self, mdp: MDP, start: ArrayLike | None = None, render_mode: str | None = None
+    ) -> None:
         if not isinstance(mdp, MDP):
             raise ValueError(f"`mdp` must be an MDP, got {mdp!r}")
         modes = self.metadata["render_modes"]
@@ -87,12 +93,12 @@ class TabularEnv(gymnasium.Env[Any, Any]):
         self.last_reward = 0.0
         self._over = True
         self._masks = None if mdp.allowed is None else mdp.allowed.astype(np.int8)
-        # Of each list, what `bisect` finds a branch by: the sums of the probabilities before it.
+        # For each list of branches, the cumulative probabilities that `bisect` finds a branch by.
         self._rows = [
             [(_cuts([branch[0] for branch in branches]), branches) for branches in row.values()]
             for row in self.P.values()
         ]
-        states, probabilities = (values.tolist() for values in start_states(mdp, start))
+        states, probabilities = (values.tolist() for values in initial_states(mdp, start))
         self._starts = states, probabilities, _cuts(probabilities)
 
     def reset(
@@ -101,7 +107,7 @@ class TabularEnv(gymnasium.Env[Any, Any]):
         """Start an episode.
 
         Args:
-            seed: of the random numbers; None to go on with those there are.
+            seed: of the random numbers; None to continue with the generator as it is.
             options: none are known.
 
         Returns:
@@ -141,7 +147,7 @@ class TabularEnv(gymnasium.Env[Any, Any]):
         self.last_action, self.last_reward = action, reward
         return self.state, reward, self._over, False, self._info(probability)
 
-    def render(self) -> Any:
+    def render(self) -> str | npt.NDArray[np.uint8] | None:
         """The state as `render_mode` asks for it; a warning and None where it is None."""
         if self.render_mode is None:
             name = type(self).__name__ if self.spec is None else self.spec.id
@@ -292,5 +298,5 @@ def _table(mdp: MDP) -> dict[int, dict[int, list[Branch]]]:
 
 
 def _cuts(probabilities: list[float]) -> list[float]:
-    """All their sums but the last, so that no rounding leads past the end."""
+    """The cumulative probabilities without the last, so that rounding never leads past the end."""
     return list(accumulate(probabilities[:-1]))

@@ -14,17 +14,22 @@ Numbers are float32: a probability is right to 6e-8.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from .._rows.pytrees import pytree
+from .._typing import ArrayLike, Floats
 from ..mdp import MDP
-from .start import start_states
+from .initial_states import initial_states
 
-__all__ = ["Params", "Step", "move", "observe", "params", "reset", "start", "step"]
+__all__ = ["Params", "Step", "cumulative", "move", "observe", "params", "reset", "start", "step"]
+
+
+Table: TypeAlias = npt.NDArray[Any] | jax.Array
 
 
 @pytree
@@ -32,21 +37,22 @@ __all__ = ["Params", "Step", "move", "observe", "params", "reset", "start", "ste
 class Params:
     """The tables of an environment with `S` states, `A` actions and `K` branches."""
 
-    successors: Any
+    successors: Table
     """`[S, A, K]`, int32: where each branch leads; `S` is the end of the episode."""
-    cumulative: Any
+    cumulative: Table
     """`[S, A, K]`: the probability of this branch or one before it; the last is infinity."""
-    rewards: Any
+    rewards: Table
     """`[S, A, K]`"""
-    terminated: Any
+    terminated: Table
     """`[S, A, K]`: does the branch end the episode?"""
-    allowed: Any
+    allowed: Table | None
     """`[S, A]`, the actions there are; None for all."""
-    starts: Any
+    starts: Table
     """`[M]`, int32: the states where an episode can begin."""
-    start_cumulative: Any
+    start_cumulative: Table
     """`[M]`: the probability of this one or one before it; the last is infinity."""
-    discount: Any
+    discount: Table | np.float32
+    """What the reward of the next step is worth to a learner that has no discount of its own."""
 
     @property
     def n_states(self) -> int:
@@ -67,12 +73,12 @@ class Params:
 class Step(NamedTuple):
     """What a step leads to."""
 
-    state: Any
-    reward: Any
-    terminated: Any
+    state: jax.Array
+    reward: jax.Array
+    terminated: jax.Array
 
 
-def params(mdp: MDP, *, start: Any = None) -> Params:
+def params(mdp: MDP, *, start: ArrayLike | None = None) -> Params:
     """The parameters of an MDP as an environment.
 
     Args:
@@ -90,20 +96,20 @@ def params(mdp: MDP, *, start: Any = None) -> Params:
     own = np.arange(mdp.n_states)[:, None, None]
     ends = np.append(mdp.terminal, True)
     successors = np.where(over, own, successors)
-    starts, start_probabilities = start_states(mdp, start)
+    starts, start_probabilities = initial_states(mdp, start)
     return Params(
         successors=successors.astype(np.int32),
-        cumulative=_cumulative(np.where(over, 1.0, probabilities)),
+        cumulative=cumulative(np.where(over, 1.0, probabilities)),
         rewards=rewards.astype(np.float32),
         terminated=ends[successors],
         allowed=mdp.allowed,
         starts=starts,
-        start_cumulative=_cumulative(start_probabilities),
+        start_cumulative=cumulative(start_probabilities),
         discount=np.float32(mdp.discount),
     )
 
 
-def _branches(mdp: MDP) -> tuple[Any, Any, Any]:
+def _branches(mdp: MDP) -> tuple[npt.NDArray[np.int32], Floats, Floats]:
     """`(successors, probabilities, rewards)`, each `[S, A, K]`, with no more branches than used."""
     probabilities = mdp.probabilities
     shape = probabilities.shape
@@ -117,15 +123,19 @@ def _branches(mdp: MDP) -> tuple[Any, Any, Any]:
     return tuple(np.take_along_axis(x, first, -1) for x in (successors, probabilities, rewards))  # type: ignore[return-value]
 
 
-def _cumulative(probabilities: Any) -> Any:
-    """Cumulative sums; infinity from the last branch of a positive probability on."""
+def cumulative(probabilities: Floats) -> npt.NDArray[np.float32]:
+    """Cumulative sums along the last axis; infinity from the last positive probability on.
+
+    So as many of them as a uniform number from [0, 1) reaches, `(uniform >= cumulative).sum()`, is
+    an index with its probability, and never one whose probability is 0.
+    """
     sums = np.cumsum(probabilities, axis=-1)
     after = np.cumsum(probabilities[..., ::-1], axis=-1)[..., ::-1]
     left = np.append(after[..., 1:], np.zeros_like(after[..., :1]), axis=-1)
     return np.where(left > 0, sums, np.inf).astype(np.float32)
 
 
-def reset(key: Any, params: Params) -> Any:
+def reset(key: jax.Array, params: Params) -> jax.Array:
     """The state where an episode begins.
 
     Examples:
@@ -137,7 +147,7 @@ def reset(key: Any, params: Params) -> Any:
     return start(jax.random.uniform(key, dtype=jnp.float32), params)
 
 
-def step(key: Any, state: Any, action: Any, params: Params) -> Step:
+def step(key: jax.Array, state: ArrayLike, action: ArrayLike, params: Params) -> Step:
     """Take an action in a state.
 
     Args:
@@ -159,7 +169,7 @@ def step(key: Any, state: Any, action: Any, params: Params) -> Step:
     return move(jax.random.uniform(key, dtype=jnp.float32), state, action, params)
 
 
-def observe(state: Any, params: Params) -> Any:
+def observe(state: ArrayLike, params: Params) -> jax.Array:
     """The state as a vector for a network: `[S]`, one-hot; zeros where the episode is over.
 
     Examples:
@@ -170,7 +180,7 @@ def observe(state: Any, params: Params) -> Any:
     return jax.nn.one_hot(state, params.n_states, dtype=jnp.float32)
 
 
-def start(uniform: Any, params: Params) -> Any:
+def start(uniform: ArrayLike, params: Params) -> jax.Array:
     """`reset`, from a uniform number in [0, 1)."""
     starts = jnp.asarray(params.starts)
     if len(starts) == 1:
@@ -178,7 +188,7 @@ def start(uniform: Any, params: Params) -> Any:
     return starts[jnp.searchsorted(jnp.asarray(params.start_cumulative), uniform, side="right")]
 
 
-def move(uniform: Any, state: Any, action: Any, params: Params) -> Step:
+def move(uniform: ArrayLike, state: ArrayLike, action: ArrayLike, params: Params) -> Step:
     """`step`, from a uniform number in [0, 1)."""
     state, action = jnp.asarray(state, jnp.int32), jnp.asarray(action, jnp.int32)
     branch = (uniform >= jnp.asarray(params.cumulative)[state, action]).sum(dtype=jnp.int32)

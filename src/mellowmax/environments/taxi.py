@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..mdp import multi_passenger_taxi
 from ..mdp.taxi import GRID, TaxiGrid
@@ -14,7 +13,7 @@ __all__ = ["observe", "params", "reset", "step"]
 
 
 def params(
-    grid: Any = GRID,
+    grid: Sequence[str] | str = GRID,
     *,
     slip: float = 0.1,
     rewards: Sequence[float] = (0.0, 1.0, 3.0, 15.0),

@@ -1,16 +1,17 @@
-"""Layer 5: tabular learning. SARSA and its kin with any softmax, thousands of runs at once."""
+"""Tabular learning: SARSA, expected SARSA and Q-learning with any softmax, many runs at once."""
 
-from .gymnasium import drive
+from .evaluate import Evaluation, evaluate
 from .learner import Learned, Learner, Update, expected_sarsa, q_learning, sarsa
-from .result import Training
+from .result import TabularResult
 from .train import train
 
 __all__ = [
+    "Evaluation",
     "Learned",
     "Learner",
-    "Training",
+    "TabularResult",
     "Update",
-    "drive",
+    "evaluate",
     "expected_sarsa",
     "q_learning",
     "sarsa",

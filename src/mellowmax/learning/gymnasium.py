@@ -1,81 +1,69 @@
-"""Driving a Gymnasium environment, step by step."""
+"""Training in Gymnasium environments with discrete states and actions, step by step.
+
+The environment steps in Python, and the learner's two functions, to act and to learn, are compiled.
+Runs go one after another, each in an environment of its own. The compiled functions take a run's
+parameters as arguments, so all runs of all settings share them.
+
+An episode that is cut off (truncated) is no end: its last state is bootstrapped from.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
-from .._common import checks
+from .._common.discount import discount_of
 from .._common.gymnasium_ids import make
-from .learner import Learner
-from .record import Bins, Episodes
-from .result import Training
-from .train import recorder_of, settings_of
+from .learner import Learned
+from .record import BinRecorder, EpisodeRecorder, Recorder
+from .runs import Runs, Schedules
 
-__all__ = ["drive"]
+__all__ = ["Environment", "describe", "learn", "opened", "random_sources"]
+
+Environment: TypeAlias = str | Callable[[], gymnasium.Env[Any, Any]] | gymnasium.Env[Any, Any]
+"""An id, a function without arguments that makes an environment, or an environment."""
 
 
-def drive(
-    learner: Learner,
-    environment: gymnasium.Env[Any, Any] | str,
-    *,
-    discount: float = 0.99,
-    steps: int | None = None,
-    episodes: int | None = None,
-    seed: int = 0,
-    bins: int = 1,
-    values: Sequence[int] = (),
-    action_mask: bool = False,
-) -> Training:
-    """Let a learner drive a Gymnasium environment with discrete states and actions: one run.
-
-    An episode that is cut off (truncated) is no end: its last state is bootstrapped from.
-
-    Args:
-        learner: from `sarsa`, `expected_sarsa` or `q_learning`, with one setting.
-        environment: an environment, or the id to make one from.
-        discount: in [0, 1]; Gymnasium's environments have none of their own.
-        steps: how long the run is; next to `episodes`, where it ends at the latest.
-        episodes: how many episodes it is.
-        seed: of the learner's random numbers and of the environment's.
-        bins: into how many stretches of equal length the steps are cut, to record the mean reward
-            of each.
-        values: the states whose values to record at the end of each episode.
-        action_mask: keep to the actions that the environment allows in `info["action_mask"]`?
-
-    Returns:
-        What was recorded, as `train` has it, without the axes of settings and runs.
+@contextlib.contextmanager
+def opened(environment: Environment) -> Iterator[gymnasium.Env[Any, Any]]:
+    """An environment to step; one that is made here is closed at the end.
 
     Raises:
-        ValueError: for an argument that does not fit, or an environment that is not discrete.
-
-    Examples:
-        >>> from mellowmax import Boltzmann
-        >>> from mellowmax.learning import drive, sarsa
-        >>> drive(sarsa(Boltzmann(20.0), learning_rate=0.2), "FrozenLake-v1", episodes=20)
-        Training(q=(16, 4), returns=(20,), lengths=(20,))
+        ValueError: for what is no environment and makes none.
     """
-    made = isinstance(environment, str)
-    env = make(environment) if isinstance(environment, str) else environment
-    try:
-        table = _size(env, "observation_space"), _size(env, "action_space")
-        discount = checks.real("discount", discount, 0, 1)
-        seed = checks.whole("seed", seed, 0)
-        recorder = recorder_of(steps, episodes, bins, values, *table)
-        if settings_of(learner, table):
-            raise ValueError("`learner` must have one setting to drive an environment, got several")
-        with jax.default_device(jax.local_devices(backend="cpu")[0]):  # steps are small
-            q = jnp.array(learner.init(*table))
-            return _run(learner, q, env, discount, seed, recorder, action_mask)
-    finally:
-        if made:
-            env.close()
+    if isinstance(environment, gymnasium.Env):
+        yield environment
+        return
+    if isinstance(environment, str):
+        env = make(environment)
+    else:
+        env = environment() if callable(environment) else None
+        if not isinstance(env, gymnasium.Env):
+            rule = "`environment` must be an MDP, the parameters of an environment, a Gymnasium id"
+            raise ValueError(
+                f"{rule}, or a function that makes an environment, got {environment!r}"
+            )
+    with contextlib.closing(env):
+        yield env
+
+
+def describe(environment: Environment) -> tuple[tuple[int, int], float]:
+    """The numbers of states and of actions, and the discount.
+
+    Raises:
+        ValueError: for an environment that is not discrete.
+    """
+    with opened(environment) as env:
+        sizes = _size(env, "observation_space"), _size(env, "action_space")
+        return sizes, discount_of(env)
 
 
 def _size(env: gymnasium.Env[Any, Any], name: str) -> int:
@@ -85,83 +73,159 @@ def _size(env: gymnasium.Env[Any, Any], name: str) -> int:
     return int(space.n)
 
 
-def _run(
-    learner: Learner,
-    q: Any,
-    env: gymnasium.Env[Any, Any],
-    discount: float,
-    seed: int,
-    recorder: Bins | Episodes,
+def random_sources(
+    key: npt.NDArray[np.uint32], number: npt.NDArray[np.uint32] | int
+) -> tuple[int, np.random.Generator]:
+    """The seed of a run's environment, and a generator for the run's own choices.
+
+    Args:
+        key: `[2]`, the data of the key of its setting, which is `(0, seed)` for a whole number.
+        number: of the run.
+
+    Returns:
+        Both depend on the key and the number alone. The first run of a whole number has that
+        number itself as the seed of its environment.
+    """
+    high, low = (int(word) for word in key)
+    words = [low, int(number), high]
+    generator = np.random.default_rng([1, *words])
+    if words[1:] == [0, 0]:
+        return low, generator
+    hashed = np.random.SeedSequence([2, *words]).generate_state(1)[0]
+    return int(hashed >> 1), generator  # 31 bits, which every environment takes
+
+
+def learn(
+    runs: Runs,
+    schedules: Schedules,
+    recorder: Recorder,
+    *,
+    tables: bool,
+    environment: Environment,
+    table: tuple[int, int],
     action_mask: bool,
-) -> Training:
-    act, learn = _programs(learner)
-    draw = np.random.default_rng([1, seed]).random  # not the numbers that the environment draws
-    memory = _Memory(recorder)
+) -> dict[str, npt.NDArray[Any]]:
+    """Carry out every run, one after another.
+
+    Args:
+        runs: all of them.
+        schedules: of the learner.
+        recorder: what to record.
+        tables: record the final tables?
+        environment: which each run makes, or resets with a seed of its own.
+        table: the numbers of states and of actions.
+        action_mask: keep to the actions that `info["action_mask"]` allows?
+
+    Returns:
+        The arrays of a `TabularResult` by name, each with an axis of the runs in front.
+    """
+    results = []
+    with jax.default_device(jax.local_devices(backend="cpu")[0]):  # steps are small
+        for i in range(runs.setting.size):
+            one = jax.tree.map(lambda x, i=i: x[i], runs)
+            with opened(environment) as env:
+                results.append(_carry_out(one, schedules, env, recorder, table, action_mask))
+    names = [name for name in results[0] if tables or name != "q"]
+    return {name: np.stack([result[name] for result in results]) for name in names}
+
+
+def _carry_out(
+    run: Runs,
+    schedules: Schedules,
+    env: gymnasium.Env[Any, Any],
+    recorder: Recorder,
+    table: tuple[int, int],
+    action_mask: bool,
+) -> dict[str, npt.NDArray[Any]]:
+    """One run, from the first reset to the end."""
+
+    def mask() -> npt.NDArray[np.bool_] | None:
+        return np.asarray(info["action_mask"], np.bool_) if action_mask else None
+
+    seed, generator = random_sources(run.key, run.number)
+    draw = generator.random
+    history = _History(recorder)
+    run = jax.tree.map(jnp.asarray, run)
+    q = jnp.array(run.learner.init(*table))
     state, info = env.reset(seed=seed)
-    action = act(q, state, np.float32(draw()), 0, _mask(info, action_mask))
+    action = _act(schedules, run, q, state, np.float32(draw()), 0, mask())
     step = 0
-    while memory.live(step):
+    while history.live(step):
         next_state, reward, terminated, truncated, info = env.step(int(action))
         if terminated:
             next_state, info = env.reset()
-        transition = (state, action, np.float32(reward), np.float32(discount * (not terminated)))
-        where = _mask(info, action_mask)
-        q, _, action = learn(q, *transition, next_state, np.float32(draw()), step, where)
+        transition = (state, action, np.float32(reward), bool(terminated), next_state)
+        learned = _learn(schedules, run, q, *transition, np.float32(draw()), step, mask())
+        q, action = learned.q, learned.action
         step += 1
-        memory.observe(q, float(reward), terminated or truncated)
+        history.observe(q, float(reward), terminated or truncated)
         state = next_state
         if truncated and not terminated:
             state, info = env.reset()
-            action = act(q, state, np.float32(draw()), step, _mask(info, action_mask))
-    return Training(q=np.asarray(q), **memory.result())
+            action = _act(schedules, run, q, state, np.float32(draw()), step, mask())
+    return {"q": np.asarray(q), **history.result()}
 
 
-def _mask(info: dict[str, Any], action_mask: bool) -> Any:
-    return np.asarray(info["action_mask"], np.bool_) if action_mask else None
+@functools.partial(jax.jit, static_argnums=0)
+def _act(
+    schedules: Schedules,
+    run: Runs,
+    q: jax.Array,
+    state: jax.Array,
+    uniform: jax.Array,
+    step: jax.Array,
+    where: jax.Array | None,
+) -> jax.Array:
+    return schedules.apply(run, step).act(uniform, q[state], where=where)
 
 
-@functools.lru_cache(maxsize=32)
-def _programs(learner: Learner) -> tuple[Any, Any]:
-    """`act` and `learn` of a learner, compiled."""
+@functools.partial(jax.jit, static_argnums=0, donate_argnums=2)
+def _learn(
+    schedules: Schedules,
+    run: Runs,
+    q: jax.Array,
+    state: jax.Array,
+    action: jax.Array,
+    reward: jax.Array,
+    terminated: jax.Array,
+    next_state: jax.Array,
+    uniform: jax.Array,
+    step: jax.Array,
+    where: jax.Array | None,
+) -> Learned:
+    learner = schedules.apply(run, step)
+    discount = jnp.where(terminated, jnp.float32(0), learner.discount)
+    return learner.learn(q, state, action, reward, discount, next_state, uniform, where=where)
 
-    def act(q: Any, state: Any, uniform: Any, step: Any, where: Any) -> Any:
-        return learner.act(uniform, q[state], step=step, where=where)
 
-    def learn(q: Any, *rest: Any) -> Any:
-        *transition_and_uniform, step, where = rest
-        return learner.learn(q, *transition_and_uniform, step=step, where=where)
+class _History:
+    """What happened in a run so far, of which a recorder's arrays are made in the end."""
 
-    return jax.jit(act), jax.jit(learn, donate_argnums=0)
-
-
-class _Memory:
-    """What a recorder asks for, of one run."""
-
-    def __init__(self, recorder: Bins | Episodes) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.rewards: list[float] = []
         self.ends: list[int] = []
-        self.values: list[Any] = []
+        self.values: list[npt.NDArray[np.float32]] = []
 
     def live(self, step: int) -> bool:
-        """Does the run still go on at this step?"""
-        if isinstance(self.recorder, Bins):
+        """Is the run still under way at this step?"""
+        if isinstance(self.recorder, BinRecorder):
             return step < self.recorder.n_bins * self.recorder.width
         return len(self.ends) < self.recorder.n_episodes and step < self.recorder.limit
 
-    def observe(self, q: Any, reward: float, ended: bool) -> None:
-        """Note a step."""
+    def observe(self, q: jax.Array, reward: float, ended: bool) -> None:
+        """Add a step."""
         self.rewards.append(reward)
         if ended:
             self.ends.append(len(self.rewards))
-            if isinstance(self.recorder, Episodes) and self.recorder.states:
+            if isinstance(self.recorder, EpisodeRecorder) and self.recorder.states:
                 self.values.append(np.asarray(q)[list(self.recorder.states)])
 
-    def result(self) -> dict[str, Any]:
-        """What `Training` has of it."""
+    def result(self) -> dict[str, npt.NDArray[Any]]:
+        """The recorder's arrays by name."""
         recorder = self.recorder
         rewards = np.array(self.rewards)
-        if isinstance(recorder, Bins):
+        if isinstance(recorder, BinRecorder):
             return {"rewards": rewards.reshape(recorder.n_bins, -1).mean(1).astype(np.float32)}
         n = len(self.ends)
         returns = np.full(recorder.n_episodes, np.nan, np.float32)

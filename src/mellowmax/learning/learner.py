@@ -23,12 +23,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 
 from .._rows.arguments import check_parameter
+from .._typing import ArrayLike
 from ..operators import maximum
 from ..policies import choose
 from ..softmax import Softmax
@@ -36,24 +37,31 @@ from ..softmax import Softmax
 __all__ = ["Learned", "Learner", "Update", "expected_sarsa", "q_learning", "sarsa"]
 
 
+Behaviour: TypeAlias = Softmax | Callable[[jax.Array], Softmax]
+"""A softmax, or a schedule: a function of the number of updates that gives one."""
+Rate: TypeAlias = ArrayLike | Callable[[jax.Array], jax.Array]
+"""A learning rate, or a schedule of it."""
+Bootstrap: TypeAlias = Callable[[Softmax, jax.Array, ArrayLike, jax.Array | None], jax.Array]
+
+
 class Update(NamedTuple):
     """What an update gives: the new table, and the TD error that it was made from."""
 
-    q: Any
-    td_error: Any
+    q: jax.Array
+    td_error: jax.Array
 
 
 class Learned(NamedTuple):
     """What a step of learning gives: an `Update`, and the next action."""
 
-    q: Any
-    td_error: Any
-    action: Any
+    q: jax.Array
+    td_error: jax.Array
+    action: jax.Array
 
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["softmax", "learning_rate", "initial"],
+    data_fields=["softmax", "learning_rate", "discount", "initial"],
     meta_fields=["bootstrap", "on_policy"],
 )
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -63,31 +71,43 @@ class Learner:
     Its methods are pure functions of one run; `train` maps them over many.
     """
 
-    softmax: Any
-    """The behaviour: a Softmax, or a function of the step that gives one."""
-    learning_rate: Any
-    """A number, or a function of the step that gives one."""
-    initial: Any
+    softmax: Behaviour
+    """Its policy is the behaviour. Or a schedule: a function of the number of updates."""
+    learning_rate: Rate
+    """A number, or a schedule."""
+    discount: ArrayLike | None
+    """What the reward of the next step is worth; None for the environment's own."""
+    initial: ArrayLike
     """The first action values: a number, or `[S, A]`."""
-    bootstrap: Callable[..., Any]
+    bootstrap: Bootstrap
     """`bootstrap(softmax, row, action, where)`: what the next state is worth."""
     on_policy: bool
     """Does the bootstrap need the next action? Then that one is chosen before the update."""
 
-    def at(self, step: Any) -> Learner:
+    def at(self, step: ArrayLike) -> Learner:
         """The learner after `step` updates: its schedules replaced by what they give then."""
-        softmax, rate = self.softmax, self.learning_rate
-        return dataclasses.replace(
-            self,
-            softmax=softmax if isinstance(softmax, Softmax) else softmax(step),
-            learning_rate=rate(step) if callable(rate) else rate,
-        )
+        softmax, rate = self._softmax_at(step), self._rate_at(step)
+        return dataclasses.replace(self, softmax=softmax, learning_rate=rate)
 
-    def init(self, n_states: int, n_actions: int) -> Any:
+    def _softmax_at(self, step: ArrayLike) -> Softmax:
+        return self.softmax if isinstance(self.softmax, Softmax) else self.softmax(step)
+
+    def _rate_at(self, step: ArrayLike) -> ArrayLike:
+        rate = self.learning_rate
+        return rate(step) if callable(rate) else rate
+
+    def init(self, n_states: int, n_actions: int) -> jax.Array:
         """The table to begin with, `[S, A]` in float32."""
         return jnp.broadcast_to(jnp.asarray(self.initial, jnp.float32), (n_states, n_actions))
 
-    def act(self, uniform: Any, row: Any, *, step: Any = 0, where: Any = None) -> Any:
+    def act(
+        self,
+        uniform: ArrayLike,
+        row: jax.Array,
+        *,
+        step: ArrayLike = 0,
+        where: jax.Array | None = None,
+    ) -> jax.Array:
         """An action by the softmax's policy.
 
         Args:
@@ -101,21 +121,21 @@ class Learner:
             >>> print(sarsa(Boltzmann(1.0)).act(0.3, jnp.array([0.0, 1.0])))
             1
         """
-        policy = self.at(step).softmax.policy(row, where=where)
+        policy = self._softmax_at(step).policy(row, where=where)
         return choose(policy, jnp.asarray(uniform, policy.dtype)).astype(jnp.int32)
 
     def update(
         self,
-        q: Any,
-        state: Any,
-        action: Any,
-        reward: Any,
-        discount: Any,
-        next_state: Any,
-        next_action: Any,
+        q: jax.Array,
+        state: ArrayLike,
+        action: ArrayLike,
+        reward: ArrayLike,
+        discount: ArrayLike,
+        next_state: ArrayLike,
+        next_action: ArrayLike,
         *,
-        step: Any = 0,
-        where: Any = None,
+        step: ArrayLike = 0,
+        where: jax.Array | None = None,
     ) -> Update:
         """Learn from one transition.
 
@@ -124,7 +144,8 @@ class Learner:
             state: where the action was taken.
             action: which one.
             reward: what it earned.
-            discount: that of the environment, and 0 where the episode ended.
+            discount: of this transition: the learner's or the environment's, and 0 where the
+                episode ended.
             next_state: where it led; any state where the episode ended.
             next_action: what is done there; `sarsa` alone looks at it.
             step: how many updates there have been, for schedules.
@@ -141,23 +162,23 @@ class Learner:
             1.0 [[0.  0.5]
              [0.  0. ]]
         """
-        now = self.at(step)
-        worth = self.bootstrap(now.softmax, q[next_state], next_action, where)
+        softmax, rate = self._softmax_at(step), self._rate_at(step)
+        worth = self.bootstrap(softmax, q[next_state], next_action, where)
         td_error = reward + discount * worth - q[state, action]
-        return Update(q.at[state, action].add(now.learning_rate * td_error), td_error)
+        return Update(q.at[state, action].add(rate * td_error), td_error)
 
     def learn(
         self,
-        q: Any,
-        state: Any,
-        action: Any,
-        reward: Any,
-        discount: Any,
-        next_state: Any,
-        uniform: Any,
+        q: jax.Array,
+        state: ArrayLike,
+        action: ArrayLike,
+        reward: ArrayLike,
+        discount: ArrayLike,
+        next_state: ArrayLike,
+        uniform: ArrayLike,
         *,
-        step: Any = 0,
-        where: Any = None,
+        step: ArrayLike = 0,
+        where: jax.Array | None = None,
     ) -> Learned:
         """Learn from one transition and choose the next action, in the order of the algorithm.
 
@@ -169,7 +190,8 @@ class Learner:
             state: where the action was taken.
             action: which one.
             reward: what it earned.
-            discount: that of the environment, and 0 where the episode ended.
+            discount: of this transition: the learner's or the environment's, and 0 where the
+                episode ended.
             next_state: where it led; where the next episode begins if this one ended.
             uniform: a random number from 0 to 1, which decides the next action.
             step: how many updates there have been, for schedules.
@@ -186,7 +208,7 @@ class Learner:
         # Of the table as an end leaves it, the row of the next state is all that matters here.
         row = q[next_state]
         last = q[state, action] + now.learning_rate * (reward - q[state, action])
-        begins_here = (discount == 0) & (next_state == state)
+        begins_here = jnp.logical_and(discount == 0, next_state == state)
         is_action = jnp.arange(len(row), dtype=jnp.int32) == action
         row = jnp.where(begins_here & is_action, last, row)
         next_action = now.act(uniform, row, where=where)
@@ -194,7 +216,11 @@ class Learner:
 
 
 def sarsa(
-    softmax: Softmax | Callable[[Any], Softmax], learning_rate: Any = 0.1, *, initial: Any = 0.0
+    softmax: Behaviour,
+    learning_rate: Rate = 0.1,
+    *,
+    discount: ArrayLike | None = None,
+    initial: ArrayLike = 0.0,
 ) -> Learner:
     """SARSA with any softmax; with `Boltzmann`, the paper's Algorithm 1 (section 2).
 
@@ -202,24 +228,28 @@ def sarsa(
         softmax: its policy is the behaviour. Or a schedule: a function of the number of updates
             that gives one.
         learning_rate: from 0 to 1. Or a schedule, such as those of optax.
+        discount: from 0 to 1; None for the environment's own, or 0.99 where it has none.
         initial: the first action values: a number, or `[S, A]`.
 
-    Arrays of parameters and of learning rates that broadcast against each other make a grid of
-    settings, each of which `train` runs.
+    Arrays of parameters, learning rates and discounts that broadcast against each other make a grid
+    of settings, each of which `train` runs.
 
     Examples:
         >>> from mellowmax import Mellowmax
         >>> from mellowmax.environments import two_state
         >>> from mellowmax.learning import sarsa, train
-        >>> run = train(sarsa(Mellowmax(16.55), 0.1), two_state.params(), episodes=100, runs=3)
-        >>> run.q.shape, run.returns.shape
-        ((3, 2, 2), (3, 100))
+        >>> train(sarsa(Mellowmax(16.55), 0.1), two_state.params(), episodes=100, runs=3)
+        TabularResult(q=(3, 2, 2), returns=(3, 100), lengths=(3, 100))
     """
-    return _learner(softmax, learning_rate, initial, _value_of_the_action, on_policy=True)
+    return _learner(softmax, learning_rate, discount, initial, _value_of_the_action, on_policy=True)
 
 
 def expected_sarsa(
-    softmax: Softmax | Callable[[Any], Softmax], learning_rate: Any = 0.1, *, initial: Any = 0.0
+    softmax: Behaviour,
+    learning_rate: Rate = 0.1,
+    *,
+    discount: ArrayLike | None = None,
+    initial: ArrayLike = 0.0,
 ) -> Learner:
     """Expected SARSA: the target is the softmax's value of the next state.
 
@@ -229,6 +259,7 @@ def expected_sarsa(
     Args:
         softmax: as for `sarsa`.
         learning_rate: as for `sarsa`.
+        discount: as for `sarsa`.
         initial: as for `sarsa`.
 
     Examples:
@@ -241,17 +272,24 @@ def expected_sarsa(
         van Seijen, van Hasselt, Whiteson and Wiering, "A theoretical and empirical analysis of
         Expected Sarsa" (2009).
     """
-    return _learner(softmax, learning_rate, initial, _value_of_the_softmax, on_policy=False)
+    return _learner(
+        softmax, learning_rate, discount, initial, _value_of_the_softmax, on_policy=False
+    )
 
 
 def q_learning(
-    softmax: Softmax | Callable[[Any], Softmax], learning_rate: Any = 0.1, *, initial: Any = 0.0
+    softmax: Behaviour,
+    learning_rate: Rate = 0.1,
+    *,
+    discount: ArrayLike | None = None,
+    initial: ArrayLike = 0.0,
 ) -> Learner:
     """Q-learning: the target is the best value of the next state, whatever the behaviour.
 
     Args:
         softmax: as for `sarsa`.
         learning_rate: as for `sarsa`.
+        discount: as for `sarsa`.
         initial: as for `sarsa`.
 
     Examples:
@@ -263,14 +301,15 @@ def q_learning(
     References:
         Watkins and Dayan, "Q-learning" (1992).
     """
-    return _learner(softmax, learning_rate, initial, _largest_value, on_policy=False)
+    return _learner(softmax, learning_rate, discount, initial, _largest_value, on_policy=False)
 
 
 def _learner(
-    softmax: Any,
-    learning_rate: Any,
-    initial: Any,
-    bootstrap: Callable[..., Any],
+    softmax: Behaviour,
+    learning_rate: Rate,
+    discount: ArrayLike | None,
+    initial: ArrayLike,
+    bootstrap: Bootstrap,
     *,
     on_policy: bool,
 ) -> Learner:
@@ -279,17 +318,25 @@ def _learner(
         raise ValueError(f"{rule}, got {softmax!r}")
     if not callable(learning_rate):
         check_parameter("learning_rate", learning_rate, 0.0, 1.0)
+    if discount is not None:
+        check_parameter("discount", discount, 0.0, 1.0)
     check_parameter("initial", initial)
-    return Learner(softmax, learning_rate, initial, bootstrap, on_policy)
+    return Learner(softmax, learning_rate, discount, initial, bootstrap, on_policy)
 
 
-def _value_of_the_action(softmax: Softmax, row: Any, action: Any, where: Any) -> Any:
+def _value_of_the_action(
+    softmax: Softmax, row: jax.Array, action: ArrayLike, where: jax.Array | None
+) -> jax.Array:
     return row[action]
 
 
-def _value_of_the_softmax(softmax: Softmax, row: Any, action: Any, where: Any) -> Any:
+def _value_of_the_softmax(
+    softmax: Softmax, row: jax.Array, action: ArrayLike, where: jax.Array | None
+) -> jax.Array:
     return softmax.value(row, where=where)
 
 
-def _largest_value(softmax: Softmax, row: Any, action: Any, where: Any) -> Any:
+def _largest_value(
+    softmax: Softmax, row: jax.Array, action: ArrayLike, where: jax.Array | None
+) -> jax.Array:
     return maximum(row, where=where)

@@ -1,31 +1,35 @@
-"""Where episodes begin."""
+"""Where episodes begin: the distribution of the initial state."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._common import checks
+from .._typing import ArrayLike, Floats
 from ..mdp import MDP
 from ..mdp.validate import ROW_SUM_TOLERANCE
 
-__all__ = ["start_states"]
+__all__ = ["initial_states"]
 
 
-def start_states(mdp: MDP, start: Any) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+def initial_states(mdp: MDP, start: ArrayLike | None) -> tuple[npt.NDArray[np.int32], Floats]:
     """The states where an episode can begin, and their probabilities.
 
-    `start` is a state, a probability for each state, or None for every state that is not terminal,
-    with equal probability.
+    Args:
+        mdp: the model.
+        start: a state; `[S]`, a probability for each state; or None for every state that is not
+            terminal, with equal probability.
+
+    Raises:
+        ValueError: for anything else, and for a state where the episode is over already.
     """
     if start is None:
         states = np.flatnonzero(~mdp.terminal)
         if not states.size:
             raise ValueError("`mdp` must have a state that is not terminal, got none")
         probabilities = np.full(states.size, 1 / states.size)
-    elif np.ndim(start) == 0:
+    elif np.ndim(start) == 0:  # type: ignore[arg-type]
         states = np.array([checks.whole("start", start, 0, mdp.n_states - 1)])
         probabilities = np.ones(1)
     else:
