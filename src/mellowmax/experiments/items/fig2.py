@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..._typing import Floats
 from ...environments import two_state
 from ...learning import sarsa, train
 from ...mdp import two_state as two_state_mdp
 from ...planning import fixed_points, solve
-from ...softmax import Boltzmann, Mellowmax
+from ...softmax import SOFTMAXES, Boltzmann, Mellowmax
 from .. import paper, style
 from ..intervals import share_interval
 from ..item import NAMES, Claim, Spec, Verdict
@@ -80,7 +81,8 @@ class Config:
 
 SCALES = {"quick": Config(runs=200), "paper": Config()}
 SECONDS = {"quick": 4.0, "paper": 10.0}
-POLICIES = {"boltzmann": Boltzmann, "mellowmax": Mellowmax}
+POLICIES = ("boltzmann", "mellowmax")
+"""Names of `SOFTMAXES`."""
 
 
 def cells(config: Config) -> dict[str, Spec]:
@@ -94,7 +96,7 @@ def cells(config: Config) -> dict[str, Spec]:
 
 def run(spec: Spec) -> pd.DataFrame:
     """The smoothed values of one run, or statistics of many."""
-    softmax = POLICIES[spec["policy"]](spec["parameter"])
+    softmax = SOFTMAXES[spec["policy"]](spec["parameter"])  # type: ignore[call-arg]
     result = train(
         sarsa(softmax, spec["learning_rate"]),
         two_state.params(),
@@ -135,7 +137,7 @@ def stable_values(beta: float) -> tuple[float, float]:
     return low, high
 
 
-def crossings(values: Any, low: float, high: float) -> int:
+def crossings(values: Floats, low: float, high: float) -> int:
     """How often values go from below `low` to above `high`, or back."""
     beyond = values[(values < low) | (values > high)] > high
     return int(np.count_nonzero(beyond[1:] != beyond[:-1]))
@@ -170,7 +172,7 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
             axis.axhline(mark, color="#555555", lw=0.8, ls="--")
         axis.set(title=f"One run with {name}", xlabel="episode", ylabel="value", ylim=(0, 1.35))
         axis.legend(loc="lower right", ncols=3, fontsize=8)
-    spread, axes = style.figure(2)
+    statistics, axes = style.figure(2)
     for name in POLICIES:
         rows = tables["runs"][tables["runs"]["policy"] == name]
         look = {"color": style.COLOURS[name]["color"], "alpha": 0.75, "label": name}
@@ -185,7 +187,7 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     axes[1].set(xlabel="range of Q(s1, b) in the second half", ylabel="runs")
     for axis in axes:
         axis.legend()
-    return {"runs": figure, "spread": spread}
+    return {"runs": figure, "spread": statistics}
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
@@ -245,10 +247,11 @@ def _only(omega: float) -> float:
     return float(solve(two_state_mdp(), Mellowmax(omega)).q[0, 1])
 
 
-def _paper_b() -> Any:
+def _paper_b() -> Floats:
     """Q(s1, b) of the paper's run at every episode."""
     points = paper.read("fig2_sarsa_boltzmann").query("action == 'b'").sort_values("episode")
-    return np.interp(np.arange(10, 2000), points["episode"], points["q"])
+    values: Floats = np.interp(np.arange(10, 2000), points["episode"], points["q"])
+    return values
 
 
 def _paper_crossings(low: float, high: float) -> int:

@@ -15,11 +15,12 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 
+from ..._typing import Floats
 from ...environments import taxi
 from ...learning import sarsa, train
 from ...mdp import MDP, multi_passenger_taxi
 from ...planning import solve
-from ...softmax import Boltzmann, EpsilonGreedy, Mellowmax, Softmax
+from ...softmax import SOFTMAXES, Softmax
 from .. import paper, style
 from ..item import NAMES, Claim, Spec, Verdict
 
@@ -90,11 +91,8 @@ SCALES = {
     "paper": Config(),
 }
 SECONDS = {"quick": 45.0, "paper": 80.0}
-POLICIES: dict[str, Any] = {
-    "epsilon-greedy": EpsilonGreedy,
-    "boltzmann": Boltzmann,
-    "mellowmax": Mellowmax,
-}
+POLICIES = ("epsilon-greedy", "boltzmann", "mellowmax")
+"""Names of `SOFTMAXES`."""
 SHORT = {"epsilon-greedy": "eps", "boltzmann": "boltz", "mellowmax": "mm"}
 """What the paper's table calls them."""
 BINS = 10
@@ -122,7 +120,7 @@ def _parameters(config: Config, policy: str) -> tuple[float, ...]:
 
 def run(spec: Spec) -> pd.DataFrame:
     """The mean reward for each learning rate, and that of planning's policy."""
-    softmax = POLICIES[spec["policy"]](spec["parameter"])
+    softmax = SOFTMAXES[spec["policy"]](spec["parameter"])  # type: ignore[call-arg]
     rates = np.array(spec["learning_rates"])
     result = train(
         sarsa(softmax, rates),
@@ -159,7 +157,7 @@ def planned_reward(softmax: Softmax, slip: float) -> tuple[float, bool]:
     return average_reward(mdp, solution.policy), solution.converged
 
 
-def average_reward(mdp: MDP, policy: Any) -> float:
+def average_reward(mdp: MDP, policy: Floats) -> float:
     """The mean reward of a step in the long run, where an end leads back to state 0."""
     transitions, rewards = mdp.to_numpy()
     chain = np.einsum("sa,sat->st", policy, transitions)
@@ -246,10 +244,10 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     theirs = {policy: rows.loc[rows["paper"].idxmax()] for policy, rows in best.groupby("policy")}
     eps, boltzmann, mellowmax = (peaks[policy] for policy in POLICIES)
 
-    def said(peak: Any, column: str) -> str:
+    def said(peak: pd.Series, column: str) -> str:
         return f"{peak[column]:.3f} at {peak['parameter']:g}"
 
-    def ours(peak: Any) -> str:
+    def ours(peak: pd.Series) -> str:
         return f"{said(peak, 'mean_reward')} (+- {1.96 * peak['standard_error']:.3f})"
 
     claims = []
