@@ -54,9 +54,11 @@ def saved(tmp_path):
     return path
 
 
-def test_a_truncated_file_is_an_error_at_every_length(saved):
+def test_a_truncated_file_is_an_error_at_any_length(saved):
     whole = saved.read_bytes()
-    for length in range(len(whole)):
+    # Every length within the archive's first header and its last entries, and some between.
+    lengths = {*range(80), *range(80, len(whole) - 120, 11), *range(len(whole) - 120, len(whole))}
+    for length in lengths:
         saved.write_bytes(whole[:length])
         with pytest.raises(ValueError, match=r"must be a saved MDP, got '.*model.npz'"):
             MDP.load(saved)
@@ -65,7 +67,7 @@ def test_a_truncated_file_is_an_error_at_every_length(saved):
 def test_a_damaged_file_is_an_error_or_the_same_mdp(saved):
     whole, rng = saved.read_bytes(), np.random.default_rng(0)
     errors = 0
-    for _ in range(500):
+    for _ in range(200):
         damaged = bytearray(whole)
         damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
         saved.write_bytes(damaged)
@@ -77,7 +79,7 @@ def test_a_damaged_file_is_an_error_or_the_same_mdp(saved):
         else:  # a time or an attribute that the archive keeps
             for name, values in arrays_of(chain(3)).items():
                 np.testing.assert_array_equal(getattr(mdp, name), values)
-    assert errors > 250
+    assert errors > 100
 
 
 def text(path):

@@ -8,7 +8,7 @@ import pytest
 from mellowmax import Max
 from mellowmax.mdp import multi_passenger_taxi
 from mellowmax.mdp.taxi import GRID, TaxiGrid
-from mellowmax.planning import solve
+from mellowmax.planning import fixed_points
 
 OTHERS = {
     "figure 8": GRID,
@@ -135,7 +135,8 @@ def test_in_a_corridor_without_slips_the_value_is_a_power_of_the_discount(
     row, rewards, fetched, steps
 ):
     mdp = multi_passenger_taxi([row], slip=0.0, rewards=rewards, discount=0.9)
-    value = solve(mdp, Max(), tolerance=1e-13).value[TaxiGrid.parse([row]).start_state]
+    (optimum,) = fixed_points(mdp, Max())
+    value = optimum.value[TaxiGrid.parse([row]).start_state]
     # The reward comes with the last step, which `steps - 1` discounts lead to.
     assert value == pytest.approx(0.9 ** (steps - 1) * rewards[fetched], abs=1e-12)
 
@@ -143,7 +144,8 @@ def test_in_a_corridor_without_slips_the_value_is_a_power_of_the_discount(
 def test_a_corridor_with_slips_has_the_value_of_a_geometric_series():
     """East from S enters D with probability 0.7 and stays otherwise: v = 0.7 + 0.9 * 0.3 v."""
     mdp = multi_passenger_taxi(["SD"], slip=0.3, rewards=[1.0], discount=0.9)
-    value = solve(mdp, Max(), tolerance=1e-13).value[0]
+    (optimum,) = fixed_points(mdp, Max())
+    value = optimum.value[0]
     assert value == pytest.approx(0.7 / (1 - 0.9 * 0.3), abs=1e-12)
 
 

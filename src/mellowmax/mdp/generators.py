@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from .._common import checks
+from .._typing import Bools, Floats, Integers, Shape
 from .model import MDP
 
 __all__ = ["chain", "garnet", "grid_world", "random_mdp", "two_state"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int32]
+Seed: TypeAlias = int | Sequence[int] | np.random.SeedSequence | np.random.Generator
+"""What `np.random.default_rng` takes."""
 
 
 def two_state(*, printed: bool = False, discount: float = 0.98) -> MDP:
@@ -50,7 +51,7 @@ def two_state(*, printed: bool = False, discount: float = 0.98) -> MDP:
 
 
 def random_mdp(
-    seed: Any, *, n_states: int | None = None, n_actions: int | None = None, discount: float = 0.98
+    seed: Seed, *, n_states: int | None = None, n_actions: int | None = None, discount: float = 0.98
 ) -> MDP:
     """A dense MDP as section 7.1 makes them.
 
@@ -91,7 +92,7 @@ def random_mdp(
     )
 
 
-def _raw_entries(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+def _raw_entries(rng: np.random.Generator, shape: Shape) -> Floats:
     entries = rng.uniform(0.0, 0.01, shape)
     entries += (rng.random(shape) < 0.5) * rng.normal(1.0, math.sqrt(0.1), shape)
     entries += (rng.random(shape) < 0.1) * rng.normal(100.0, 1.0, shape)
@@ -99,7 +100,7 @@ def _raw_entries(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
 
 
 def garnet(
-    n_states: int, n_actions: int, branching: int, seed: Any, *, discount: float = 0.99
+    n_states: int, n_actions: int, branching: int, seed: Seed, *, discount: float = 0.99
 ) -> MDP:
     """A sparse random MDP of a given size: a Garnet.
 
@@ -141,9 +142,9 @@ def garnet(
 def _distinct(rng: np.random.Generator, n_states: int, n_rows: int, size: int) -> Integers:
     """Rows of different states in ascending order, each set of them equally probable.
 
-    What is done treats all states alike, so no set can be more probable than another.
+    Every step treats all states alike, so no set can be more probable than another.
     """
-    if 2 * size > n_states:  # drawing again would take long, and all the keys are not many more
+    if 2 * size > n_states:  # repeats would be drawn again and again; a key for each state is quick
         keys = rng.random((n_rows, n_states))
         return np.sort(keys.argsort(1)[:, :size].astype(np.int32), axis=1)
     result = np.sort(rng.integers(n_states, size=(n_rows, size), dtype=np.int32), axis=1)
@@ -152,7 +153,7 @@ def _distinct(rng: np.random.Generator, n_states: int, n_rows: int, size: int) -
         some = result[rows]
         repeated = some[:, 1:] == some[:, :-1]
         rows, repeated, some = (part[repeated.any(1)] for part in (rows, repeated, some))
-        # Each is free with probability 1/2 or more: the rows left get fewer by a factor.
+        # A new state is no repeat with probability 1/2 or more, so this ends after a few rounds.
         some[:, 1:][repeated] = rng.integers(n_states, size=int(repeated.sum()), dtype=np.int32)
         result[rows] = np.sort(some, axis=1)
     return result
@@ -166,7 +167,7 @@ def grid_world(
     goal_reward: float = 0.0,
     discount: float = 0.99,
     walls: float = 0.0,
-    seed: Any = 0,
+    seed: Seed = 0,
 ) -> MDP:
     """A grid to walk in, up, right, down or left (actions 0 to 3), until a goal is entered.
 
@@ -213,14 +214,16 @@ def grid_world(
     return MDP(successors, probabilities, rewards, discount, terminal=terminal)
 
 
-def _cells(layout: Any, walls: float, seed: Any) -> npt.NDArray[np.str_]:
+def _cells(
+    layout: Sequence[str] | tuple[int, int], walls: float, seed: Seed
+) -> npt.NDArray[np.str_]:
     """The characters of the layout, `[height, width]`."""
     if isinstance(layout, str) or not isinstance(layout, Sequence):
         raise ValueError(f"`layout` must be rows of text or (height, width), got {layout!r}")
     if layout and all(isinstance(row, str) for row in layout):
         if walls:
             raise ValueError(f"`walls` must be 0 where `layout` shows them, got {walls:g}")
-        return _drawn(layout)
+        return _drawn([str(row) for row in layout])
     if len(layout) != 2 or any(isinstance(size, str) for size in layout):
         raise ValueError(f"`layout` must be rows of text or (height, width), got {layout!r}")
     height, width = (checks.whole("layout", size, 1) for size in layout)
@@ -246,7 +249,7 @@ def _drawn(rows: Sequence[str]) -> npt.NDArray[np.str_]:
     return cells
 
 
-def _moves(free: npt.NDArray[np.bool_]) -> Integers:
+def _moves(free: Bools) -> Integers:
     """`[S, 4]`, the state that each move leads to when it does not slip."""
     n_states = int(free.sum())
     numbers = np.full((free.shape[0] + 2, free.shape[1] + 2), -1, np.int32)  # with a rim of walls
@@ -289,7 +292,7 @@ def chain(n_states: int, *, success: float = 0.9, discount: float = 0.99) -> MDP
     return MDP(successors, probabilities, rewards, discount)
 
 
-def _generator(seed: Any) -> np.random.Generator:
+def _generator(seed: Seed) -> np.random.Generator:
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError) as error:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from .._common import checks
+from .._typing import Floats, Integers
 from .model import MDP
 
 __all__ = ["GRID", "TaxiGrid", "multi_passenger_taxi"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int32]
 
 GRID = (
     "S#F.#.D",
@@ -222,7 +219,7 @@ def multi_passenger_taxi(
     )
 
 
-def _rows(grid: Any) -> tuple[str, ...]:
+def _rows(grid: Sequence[str] | str) -> tuple[str, ...]:
     """The rows of the grid, all of one length and made of the five characters."""
     if isinstance(grid, str):
         grid = [row.strip() for row in grid.strip().replace("/", "\n").splitlines()]
@@ -256,7 +253,7 @@ def _only(mark: str, marks: list[str], cells: Integers) -> int:
     return first
 
 
-def _pays(rewards: Any, n_passengers: int) -> Floats:
+def _pays(rewards: Sequence[float], n_passengers: int) -> Floats:
     """The reward of each number of passengers."""
     pays = checks.numbers("rewards", rewards)
     if pays.shape != (n_passengers + 1,) or not np.isfinite(pays).all():
