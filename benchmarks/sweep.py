@@ -10,16 +10,16 @@ import time
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.sharding import Mesh
-from jax.sharding import PartitionSpec as Spec
+from jax.sharding import PartitionSpec as P
 
 import mellowmax as mm
 from mellowmax.mdp import garnet
 from mellowmax.planning import solve
-from mellowmax.planning.sweep import STATES, action_values, on_every_device, place, values
+from mellowmax.planning.devices import STATES, mesh_of_one, on_every_device
+from mellowmax.planning.model import place
+from mellowmax.planning.sweep import action_values, values
 
-STATES_, ACTIONS, BRANCHES = 10**6, 5, 5
+N_STATES, ACTIONS, BRANCHES = 10**6, 5, 5
 CALLS = 20
 GOAL = 2.5
 
@@ -45,21 +45,21 @@ def sweep(model, softmax, v):
 def main():
     """Print the floor, the time of a sweep, and that of a solve."""
     device = jax.local_devices()[0]
-    mesh = Mesh(np.array([device]), (STATES,))
-    mdp = garnet(STATES_, ACTIONS, BRANCHES, seed=0)
+    mesh = mesh_of_one(device)
+    mdp = garnet(N_STATES, ACTIONS, BRANCHES, seed=0)
     with jax.enable_x64(True):
         numbers = jnp.zeros(2**27 if device.platform != "cpu" else 2**25)
         copy = jax.jit(lambda x: x + 1)
         bandwidth = 2 * numbers.nbytes / seconds(lambda: copy(numbers))
         model = place(mdp, mesh)
         moved = sum(x.nbytes for x in (model.probabilities, model.successors, model.rewards))
-        v = jnp.arange(STATES_, dtype=jnp.float64)
+        v = jnp.arange(N_STATES, dtype=jnp.float64)
         floor = (moved + 2 * v.nbytes) / bandwidth
         print(f"{device.device_kind}: copies {bandwidth / 1e9:.0f} GB/s, so a sweep of")
         print(
-            f"{STATES_:,} x {ACTIONS} x {BRANCHES} in float64 takes {floor * 1e3:.3f} ms at least"
+            f"{N_STATES:,} x {ACTIONS} x {BRANCHES} in float64 takes {floor * 1e3:.3f} ms at least"
         )
-        call = on_every_device(sweep, mesh, Spec(STATES))
+        call = on_every_device(sweep, mesh, P(STATES))
         for softmax in (mm.Max(), mm.Mellowmax(16.55)):
             taken = seconds(lambda s=softmax: call(model, s, v))
             goal = f" (goal {GOAL})" if device.platform != "cpu" else ""

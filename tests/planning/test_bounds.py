@@ -253,7 +253,7 @@ def test_bounds_of_an_evaluated_policy():
         policy = rng.random(mdp.rewards.shape)
         policy *= True if mdp.allowed is None else mdp.allowed
         policy /= policy.sum(1, keepdims=True)
-        solution = evaluate(mdp, policy, tolerance=10.0 ** -(n % 10), method="auto")
+        solution = evaluate(policy, mdp, tolerance=10.0 ** -(n % 10), method="auto")
         assert np.abs(solution.value - earned(mdp, policy)).max() <= solution.error_bound
         assert max(losses(mdp, solution)) <= solution.suboptimality_bound
 

@@ -77,7 +77,7 @@ start = rng.normal(size=(203, 3))
 policy = rng.dirichlet(np.ones(3), 203)
 options = [
     lambda mesh: solve(models["garnet"], own, method="shifted", initial=start, mesh=mesh),
-    lambda mesh: evaluate(models["garnet"], policy, method="shifted", mesh=mesh),
+    lambda mesh: evaluate(policy, models["garnet"], method="shifted", mesh=mesh),
 ]
 apart = [float(abs(f(None).q - f(mesh).q).max()) for f in options]
 try:

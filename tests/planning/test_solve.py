@@ -23,7 +23,7 @@ from jax.sharding import Mesh
 
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, Softmax
 from mellowmax.mdp import MDP, chain, garnet, grid_world, two_state
-from mellowmax.planning import NotConvergedError, Progress, evaluate, solve
+from mellowmax.planning import NotConvergedError, SolveProgress, evaluate, solve
 
 METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
 methods = pytest.mark.parametrize("method", METHODS)
@@ -238,7 +238,7 @@ def test_a_policy_is_evaluated_exactly(name, rng):
     policy = rng.random(mdp.rewards.shape[:2]) * there(mdp)
     policy /= policy.sum(1, keepdims=True)
     expected = value_of(mdp, policy)
-    solution = evaluate(mdp, policy, tolerance=1e-12)
+    solution = evaluate(policy, mdp, tolerance=1e-12)
     assert np.abs(solution.value - expected).max() <= solution.error_bound <= 1e-8
     np.testing.assert_allclose((policy * solution.q).sum(1), solution.value, atol=1e-12)
     np.testing.assert_allclose(solution.policy, policy, rtol=1e-14)
@@ -250,7 +250,7 @@ def test_a_policy_in_single_precision_is_rescaled(rng):
     policy = rng.dirichlet([1.0, 1.0, 1.0], 40).astype(np.float32)
     rows = policy.astype(np.float64)
     expected = value_of(mdp, rows / rows.sum(1, keepdims=True))
-    solution = evaluate(mdp, policy, tolerance=1e-12, throw=False)
+    solution = evaluate(policy, mdp, tolerance=1e-12, throw=False)
     assert np.abs(solution.value - expected).max() <= solution.error_bound
 
 
@@ -586,7 +586,7 @@ def test_a_callback_hears_and_stops(method):
     mdp = grid_world((12, 12), discount=0.9999)
     options = {"method": method, "tolerance": 1e-12, "max_iterations": 2500, "throw": False}
     solution = solve(mdp, Mean(), callback=heard.append, **options)
-    assert all(isinstance(progress, Progress) for progress in heard)
+    assert all(isinstance(progress, SolveProgress) for progress in heard)
     iterations = [progress.iterations for progress in heard]
     assert len(heard) >= 2
     assert iterations == sorted(set(iterations))
@@ -711,7 +711,7 @@ for method in ("auto", "in-place", "synchronous", "shifted", "newton"):
     policy = solution.policy
     assert solution.q.dtype == solution.value.dtype == policy.dtype == np.float64
     print(method, solution.iterations, solution.q.tobytes().hex())
-print(evaluate(mdp, policy).value.tobytes().hex())
+print(evaluate(policy, mdp).value.tobytes().hex())
 print(jax.config.jax_enable_x64, jax.numpy.arange(3.0).dtype)
 """
     with (
@@ -756,15 +756,16 @@ def test_wrong_arguments_give_one_sentence():
     for limit in (0, -5, 2.5, None):
         rejected(
             ValueError,
-            f"`max_iterations` must be a whole number from 1, got {limit!r}",
+            f"`max_iterations` must be a whole number of at least 1, got {limit!r}",
             max_iterations=limit,
         )
     for initial in (np.zeros(2), np.zeros((2, 3))):
         message = f"`initial` must be a number or have the shape (2, 2), got {initial.shape}"
         rejected(ValueError, message, initial=initial)
-    for initial in (math.nan, [[0.0, math.nan], [0.0, 0.0]]):
-        rejected(ValueError, "`initial` must be finite, got nan", initial=initial)
-    rejected(ValueError, "`initial` must be finite, got inf", initial=np.inf)
+    rejected(ValueError, "`initial` must be a finite number, got nan", initial=math.nan)
+    rejected(ValueError, "`initial` must be a finite number, got inf", initial=np.inf)
+    message = "`initial` must be finite, got nan in state 0, action 1"
+    rejected(ValueError, message, initial=[[0.0, math.nan], [0.0, 0.0]])
     for omega in (np.ones(3), np.ones(1)):
         rejected(
             ValueError,
@@ -790,6 +791,6 @@ def test_wrong_policies_give_one_sentence():
     ]
     for mdp, policy, message in cases:
         with pytest.raises(ValueError, match="`policy` must") as error:
-            evaluate(mdp, policy)
+            evaluate(policy, mdp)
         assert message in str(error.value)
         assert "\n" not in str(error.value)

@@ -23,7 +23,7 @@ from .progress import progress_reporter, time_left
 
 if TYPE_CHECKING:
     from ..mdp import MDP
-    from ..planning import Progress
+    from ..planning import SolveProgress
 
 __all__ = ["solve"]
 
@@ -66,7 +66,7 @@ def solve(
         with catch_ctrl_c("sweep") as pressed, progress_reporter() as report:
             way = _Way()
 
-            def callback(progress: Progress) -> bool:
+            def callback(progress: SolveProgress) -> bool:
                 report(way.share(progress), way.text(progress))
                 return pressed.is_set()
 
@@ -119,7 +119,7 @@ class _Way:
         self.first: float | None = None
         """The first change."""
 
-    def share(self, progress: Progress) -> float:
+    def share(self, progress: SolveProgress) -> float:
         """How much of the way is done."""
         change, tolerance = progress.change, progress.tolerance
         if self.first is None:
@@ -128,7 +128,7 @@ class _Way:
             return 0.0
         return max(0.0, math.log(self.first / change) / math.log(self.first / tolerance))
 
-    def text(self, progress: Progress) -> str:
+    def text(self, progress: SolveProgress) -> str:
         """The numbers, and the time left as far as it can be told."""
         share = self.share(progress)
         text = f"{progress.method}: {progress.iterations} iterations, change {progress.change:.1e}"

@@ -1,13 +1,18 @@
-"""Layer 4: planning. From an MDP and a softmax to values, with proved bounds."""
+"""Planning: from an MDP and a softmax to values, with proved bounds.
+
+`solve` finds the fixed point of the Bellman operator with any softmax, `evaluate` the exact value
+of a policy, and `fixed_points` and `trace_fixed_points` all fixed points where there are several.
+"""
 
 from . import batch
 from .bounds import suboptimality
+from .evaluate import evaluate
 from .fixed_points.find import fixed_points
 from .fixed_points.point import FixedPoint, FixedPoints
 from .fixed_points.trace import Branch, Fold, Trace, trace_fixed_points
 from .fixed_points.vector_field import VectorField, vector_field
-from .solution import NotConvergedError, Progress, Solution
-from .solve import evaluate, solve
+from .solution import NotConvergedError, Solution, SolveProgress
+from .solve import solve
 
 __all__ = [
     "Branch",
@@ -15,8 +20,8 @@ __all__ = [
     "FixedPoints",
     "Fold",
     "NotConvergedError",
-    "Progress",
     "Solution",
+    "SolveProgress",
     "Trace",
     "VectorField",
     "batch",

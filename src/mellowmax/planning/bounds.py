@@ -5,7 +5,7 @@ moves with a shift of all actions (all but Boltzmann's). If `T q - q <= c` for a
 then `T^(n+1) q - T^n q <= kappa^n c`, where `kappa` is the discount times the largest probability
 that the episode goes on; so the fixed point is at most `c / (1 - kappa)` above `q`, and likewise
 below. `1 / (1 - kappa)` bounds the expected discounted number of steps, the *horizon*; where
-`kappa` is 1, the largest expected number of steps of any policy takes its place.
+`kappa` is 1, the largest expected number of steps of any policy takes its place (`horizon`).
 
     error <= horizon * max |T q - q|                                                   (1)
 
@@ -25,20 +25,24 @@ Both allow for rounding: a sum of `K` products of numbers up to `M` is off by at
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import PartitionSpec as P
+from jax.typing import ArrayLike
 
-from ..softmax import Max, Softmax
-from .sweep import Model, action_values, largest, smallest, values
+from ..softmax import Softmax
+from .devices import STATES, largest, smallest
+from .model import Model
+from .sweep import action_values, values
 
 __all__ = [
+    "EVIDENCE_SPECS",
     "Evidence",
+    "Margins",
     "error_bound",
-    "largest_continuation",
     "loss_bound",
     "of_action_values",
     "of_sweep",
@@ -71,31 +75,49 @@ def suboptimality(softmax: Softmax, n_actions: int, discount: float) -> float:
 
 
 class Evidence(NamedTuple):
-    """What the bounds are computed from; `T` is the sweep of the softmax.
+    """What a program computes for the bounds at action values `q + shift`."""
 
-    The action values are `q + shift` for a number `shift`.
-    """
+    value: jax.Array  # [S], f(q + shift)
+    numbers: jax.Array  # those of `Margins` in one array: each array costs time at a call
 
-    q: Any  # [S, A]
-    value: Any  # [S], f(q + shift)
+
+EVIDENCE_SPECS = Evidence(P(STATES), P())
+"""How an evidence is spread over devices."""
+
+
+class Margins(NamedTuple):
+    """What the bounds follow from: how far the next sweep moves `q + shift`, and the gap there."""
+
     shift: float
     low: float  # at most the minimum of the next change, T(q + shift) - (q + shift), and 0
     high: float  # at least the maximum of it, and 0
     gap: float  # the largest difference of a state's best action value and its value
     size: float  # at least that of any number that took part
 
+    @classmethod
+    def of(cls, evidence: Evidence) -> Self:
+        """Read the numbers off the device."""
+        return cls(*np.asarray(evidence.numbers).tolist())
 
-def of_action_values(model: Model, softmax: Softmax, q: jax.Array) -> Any:
-    """By a sweep from `q`: the fields of `Evidence` after `q`, the numbers in one array."""
+    @property
+    def residual(self) -> float:
+        """A bound on the size of the next change."""
+        return max(self.high, -self.low)
+
+
+def of_action_values(model: Model, softmax: Softmax, q: jax.Array) -> Evidence:
+    """The evidence at `q`, by a sweep from there."""
     v = values(model, softmax, q)
     change = action_values(model, v) - q
     low, high = smallest(change), largest(change)
     size = 2 * largest(jnp.abs(q)) + jnp.maximum(high, -low)
-    return v, _numbers(model, q, v, 0.0, low, high, size)
+    return _evidence(model, q, v, 0.0, low, high, size)
 
 
-def of_sweep(model: Model, softmax: Softmax, x: jax.Array, q: jax.Array, shift: Any) -> Any:
-    """The same by the sweep from `x` to `q`.
+def of_sweep(
+    model: Model, softmax: Softmax, x: jax.Array, q: jax.Array, shift: ArrayLike
+) -> Evidence:
+    """The evidence at `q + shift`, by the sweep from the state values `x` that has given `q`.
 
     A further sweep would change `q + shift` by `discount P (f(q + shift) - x) - shift`.
     """
@@ -104,36 +126,36 @@ def of_sweep(model: Model, softmax: Softmax, x: jax.Array, q: jax.Array, shift: 
     change = v - x
     low, high = (model.discount * edge(change) - shift for edge in (smallest, largest))
     size = largest(jnp.abs(shifted)) + largest(jnp.abs(x)) + jnp.abs(shift)
-    return v, _numbers(model, shifted, v, shift, low, high, size)
+    return _evidence(model, shifted, v, shift, low, high, size)
 
 
-def _numbers(model: Model, q: Any, v: Any, shift: Any, low: Any, high: Any, size: Any) -> Any:
+def _evidence(
+    model: Model,
+    q: jax.Array,
+    v: jax.Array,
+    shift: ArrayLike,
+    low: jax.Array,
+    high: jax.Array,
+    size: jax.Array,
+) -> Evidence:
     best = q if model.allowed is None else jnp.where(model.allowed, q, -jnp.inf)
     gap = largest(jnp.max(best, axis=model.axis) - v)
     numbers = (shift, jnp.minimum(low, 0.0), jnp.maximum(high, 0.0), gap, size)
-    return jnp.stack([jnp.asarray(number, q.dtype) for number in numbers])
+    return Evidence(v, jnp.stack([jnp.asarray(number, q.dtype) for number in numbers]))
 
 
-def largest_continuation(model: Model) -> jax.Array:
-    """The largest probability that an episode goes on to a state that is not terminal."""
-    goes_on = jnp.where(model.terminal, 0.0, 1.0)
-    free = dataclasses.replace(model, rewards=jnp.zeros_like(model.rewards), discount=1.0)
-    return largest(values(free, Max(), action_values(free, goes_on)))
-
-
-def error_bound(evidence: Evidence, horizon: float, branches: int) -> float:
+def error_bound(margins: Margins, horizon: float, branches: int) -> float:
     """Bound (1), with what rounding adds."""
-    residual = max(evidence.high, -evidence.low)
-    return horizon * (residual + _rounding(evidence, branches))
+    return horizon * (margins.residual + _rounding(margins, branches))
 
 
-def loss_bound(evidence: Evidence, horizon: float, kappa: float, branches: int) -> float:
+def loss_bound(margins: Margins, horizon: float, kappa: float, branches: int) -> float:
     """Bound (2), with what rounding adds."""
-    up, down, gap = evidence.high, -evidence.low, max(evidence.gap, 0.0)
-    rounding = _rounding(evidence, branches)
+    up, down, gap = margins.high, -margins.low, max(margins.gap, 0.0)
+    rounding = _rounding(margins, branches)
     return gap + horizon * (up + down + kappa * gap + 2 * rounding)
 
 
-def _rounding(evidence: Evidence, branches: int) -> float:
+def _rounding(margins: Margins, branches: int) -> float:
     eps = float(np.finfo(np.float64).eps)
-    return (branches + ROUNDINGS_OF_AN_OPERATOR) * eps * 2 * evidence.size
+    return (branches + ROUNDINGS_OF_AN_OPERATOR) * eps * 2 * margins.size

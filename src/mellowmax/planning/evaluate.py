@@ -1,4 +1,8 @@
-"""A policy that is given: the softmax whose weights do not depend on the values."""
+"""The exact value of a policy: planning with the softmax whose weights are the policy's.
+
+What a policy earns is the fixed point of `q = r + discount * P v` with `v = sum_a policy(a) q(a)`.
+That is planning with a softmax that weighs the actions by the policy whatever their values.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,58 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._rows.pytrees import pytree
+from .._typing import ArrayLike
+from ..mdp import MDP
 from ..softmax import Softmax
+from .solution import Solution
+from .solve import solve
 
-__all__ = ["FixedPolicy"]
+__all__ = ["FixedPolicy", "evaluate"]
+
+
+def evaluate(policy: ArrayLike, mdp: MDP, **options: Any) -> Solution:
+    """The exact value of a policy: what it earns, state by state.
+
+    Args:
+        policy: `[S, A]`, the probability of each action in each state.
+        mdp: the MDP.
+        **options: those of `solve`, such as `tolerance`.
+
+    Returns:
+        A `Solution` whose `value` and `q` are those of the policy, with their error bound.
+
+    Raises:
+        ValueError: for a policy that is not as above, or takes actions that are not allowed.
+
+    Examples:
+        The fixed point of a softmax is the value of its own policy:
+
+        >>> from mellowmax import Mellowmax
+        >>> from mellowmax.mdp import two_state
+        >>> solution = solve(two_state(), Mellowmax(16.55))
+        >>> earned = evaluate(solution.policy, two_state())
+        >>> print(solution.value.round(6), earned.value.round(6))
+        [0.43134 0.     ] [0.43134 0.     ]
+    """
+    if isinstance(policy, MDP):
+        raise TypeError("`policy` must come first, as in evaluate(policy, mdp), got the MDP there")
+    if not isinstance(mdp, MDP):
+        raise TypeError(f"`mdp` must be an MDP, got {mdp!r}")
+    weights = np.asarray(policy, np.float64)
+    shape = mdp.probabilities.shape[:2]
+    if weights.shape != shape:
+        raise ValueError(f"`policy` must have the shape {shape}, got {weights.shape}")
+    sums = np.where(weights >= 0, weights, np.nan).sum(1)
+    bad = ~(abs(sums - 1) <= 1e-6)
+    if bad.any():
+        state = int(bad.argmax())
+        raise ValueError(f"`policy` must be a distribution, got {weights[state]} in state {state}")
+    if mdp.allowed is not None and weights[~mdp.allowed].any():
+        state = int((weights * ~mdp.allowed).any(1).argmax())
+        raise ValueError(
+            f"`policy` must take allowed actions, got {weights[state]} in state {state}"
+        )
+    return solve(mdp, FixedPolicy(weights / sums[:, None]), **options)
 
 
 @pytree

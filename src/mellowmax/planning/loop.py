@@ -1,97 +1,280 @@
-"""A loop of sweeps that can be left and taken up again.
+"""The loops of a solve: one that is compiled, and one around it.
 
-Every method is a `step`. `repeat` takes steps until the last change is within the tolerance, at
-most `limit` of them, as one compiled loop; it can go on from what it returned, and then gives the
-same numbers as if it had never stopped.
+`repeat` is the compiled loop. It takes steps of a method until a step changes no value by more than
+the tolerance, the method asks to stop, or a limit is reached; it can resume from the state that it
+returned, and then gives the same numbers as if it had never stopped.
+
+`iterate` is the loop around it. After each call it reads what happened, reports progress and
+decides whether the solve has ended, and how. Every `Method` goes through these two loops.
 """
 
 from __future__ import annotations
 
+import math
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
-from .sweep import largest
+from .._typing import Floats
+from ..softmax import Softmax
+from .bounds import EVIDENCE_SPECS, Evidence
+from .devices import largest, partition_specs
+from .model import Model, Problem
+from .solution import SolveProgress
 
-__all__ = ["HISTORY", "ROUNDING", "Iteration", "Record", "begin", "repeat"]
+__all__ = [
+    "ROUNDING_OF_A_CHANGE",
+    "Callback",
+    "Check",
+    "Method",
+    "Report",
+    "Run",
+    "State",
+    "Steps",
+    "StoppingRule",
+    "before_the_first_step",
+    "evidence_of",
+    "iterate",
+    "repeat",
+]
 
-HISTORY = 1024
-"""The most steps of one call, and the length of its record of changes."""
-NUMBERS = 4
-"""What a record has before them."""
-ROUNDING = 16 * float(np.finfo(np.float64).eps)
-"""Changes of this size, relative to the values, are rounding."""
+STEPS_OF_A_CALL = 1024
+"""The most steps of one call of the compiled loop."""
+WORK_OF_A_CALL, WORK_OF_A_CALL_ON_AN_ACCELERATOR = 100_000_000, 5_000_000_000
+"""The branches that one call may visit: about a quarter of a second, and then progress is reported.
+It is not measured by the clock: processes that share a model must agree."""
+ROUNDING_OF_A_CHANGE = 16 * float(np.finfo(np.float64).eps)
+"""Changes up to this, relative to the largest value, are rounding errors."""
+
+Callback = Callable[[SolveProgress], Any]
 
 
-class Iteration(NamedTuple):
-    """Where an iteration stands."""
+# The compiled loop.
 
-    x: Any  # q [S, A], or v [S]
-    record: Any  # of the last call: steps, change, size of x, signal; then the change of each step
+
+class State(NamedTuple):
+    """Where an iteration stands, on the devices."""
+
+    x: jax.Array  # q [S, A], or v [S]
+    record: jax.Array  # the numbers of the last call's `Report`, then the change of each step
     memory: Any  # what the method needs from step to step
+    evidence: Evidence | None = None  # for the bounds at this state, where it is known
 
 
-class Record(NamedTuple):
-    """What the record of a call says."""
+class Check(NamedTuple):
+    """What a method makes of its last step."""
 
-    taken: int  # how many steps
-    change: float  # the size of the last, by which the method judges itself
-    size: float  # the largest entry of x
-    signal: int  # the method's own
-    changes: Any  # [taken]
+    stop: ArrayLike = False  # leave the loop?
+    period: ArrayLike = 0  # of the cycle that the sweeps have come to; 0 for none
+    correction: ArrayLike = 0  # which correction Newton's method takes next
+
+
+class Report(NamedTuple):
+    """What a call of the compiled loop has done, read off its state."""
+
+    steps: int
+    change: float  # of the last step: the number that has to come down to the tolerance
+    size: float  # the largest absolute value
+    period: int  # as in `Check`
+    correction: int  # as in `Check`
+    changes: Floats  # [steps], the change of each
 
     @classmethod
-    def of(cls, state: Iteration) -> Self:
-        """Read where an iteration stands, as soon as it is there."""
+    def of(cls, state: State) -> Self:
+        """Wait for a state, and read its record."""
         record = np.asarray(state.record)
-        taken, change, size, signal = record[:NUMBERS].tolist()
-        return cls(int(taken), change, size, int(signal), record[NUMBERS:][: int(taken)])
+        steps, change, size, period, correction = record[:_NUMBERS].tolist()
+        changes = record[_NUMBERS:][: int(steps)]
+        return cls(int(steps), change, size, int(period), int(correction), changes)
 
 
-def begin(x: jax.Array, memory: Any = ()) -> Iteration:
-    """Before the first step."""
-    return Iteration(x, np.zeros(NUMBERS + HISTORY), memory)
+_NUMBERS = len(Report._fields) - 1
+
+Steps = Callable[..., State]
+"""Steps of a method: `(model, softmax, state, tolerance, limit) -> state`, by `repeat`."""
+
+
+_Carry = tuple[State, jax.Array, jax.Array]
+"""What the compiled loop carries: the state, how many steps were taken, and the last change."""
+
+
+def before_the_first_step(x: jax.Array, memory: Any = ()) -> State:
+    """A state from which `repeat` can start."""
+    record = np.zeros(_NUMBERS + STEPS_OF_A_CALL)
+    return State(x, record, memory)
 
 
 def repeat(
-    step: Callable[[Iteration], tuple[Iteration, jax.Array]],
-    state: Iteration,
-    tolerance: Any,
-    limit: Any,
+    step: Callable[[State], tuple[State, jax.Array]],
+    state: State,
+    tolerance: ArrayLike,
+    limit: ArrayLike,
+    *,
     large: bool,
-    signal: Callable[[Iteration, jax.Array], Any],
+    check: Callable[[State, jax.Array], Check],
     taken: int = 0,
-) -> Iteration:
-    """Steps until the change is within `tolerance`, there is a signal, or `limit` are taken.
+) -> State:
+    """Take steps until the change is within `tolerance`, `check` says stop, or `limit` are taken.
 
     Args:
-        step: from where an iteration stands to where it stands then, and the size of the change.
-        state: where it stands.
-        tolerance: a change that ends it.
+        step: from a state to the next one, and the size of the change.
+        state: where to start or resume.
+        tolerance: a change that ends the loop.
         limit: the most steps to record.
         large: take one step and make no loop? XLA on a CPU runs that of a large model faster so.
-        signal: from both results of a step to a number; any but 0 ends it, and means what the
-            method means by it.
-        taken: steps that the record has already; without any, at least one is taken.
+        check: what the method makes of a step, from its two results.
+        taken: steps that the record has already; if there are none, at least one is taken.
     """
 
-    def unfinished(carry: Any) -> Any:
+    def unfinished(carry: _Carry) -> jax.Array:
         state, taken, change = carry
-        going = (taken < limit) & ~(change <= tolerance) & (signal(state, change) == 0)
-        return (taken == 0) | going
+        stop = (change <= tolerance) | check(state, change).stop
+        return (taken == 0) | ((taken < limit) & ~stop)
 
-    def advance(carry: Any) -> Any:
+    def advance(carry: _Carry) -> _Carry:
         state, taken, _ = carry
         new, change = step(state)
-        record = jnp.asarray(state.record).at[NUMBERS + taken].set(change)
+        record = jnp.asarray(state.record).at[_NUMBERS + taken].set(change)
         return new._replace(record=record), taken + 1, change
 
     carry = state, jnp.int32(taken), jnp.asarray(state.record[1])
     carry = advance(carry) if large else jax.lax.while_loop(unfinished, advance, carry)
-    state, number, change = carry
-    numbers = (number, change, largest(jnp.abs(state.x)), signal(state, change))
+    state, steps, change = carry
+    _, period, correction = check(state, change)
+    numbers = (steps, change, largest(jnp.abs(state.x)), period, correction)
     head = jnp.stack([jnp.asarray(x, jnp.float64) for x in numbers])
-    return state._replace(record=state.record.at[:NUMBERS].set(head))
+    return state._replace(record=state.record.at[:_NUMBERS].set(head))
+
+
+# The loop around it.
+
+
+class Method(ABC):
+    """A method of `solve`: how it starts, its steps, and what its states prove."""
+
+    name: ClassVar[str]
+    sweeps_of_a_step: ClassVar[int] = 1
+    """What a step costs, in the time of synchronous sweeps."""
+
+    @abstractmethod
+    def start(
+        self, problem: Problem, initial: float | Floats, tolerance: float, limit: np.int32
+    ) -> State:
+        """The first steps, at least one and at most `limit`, from a number or from `q [S, A]`."""
+
+    @abstractmethod
+    def steps(self, problem: Problem, last: Report | None) -> Steps:
+        """The function that takes the next steps, given the report on the last ones."""
+
+    @staticmethod
+    @abstractmethod
+    def evidence(model: Model, softmax: Softmax, state: State) -> Evidence:
+        """What a state proves about its action values; compiled."""
+
+    @staticmethod
+    @abstractmethod
+    def action_values(state: State) -> jax.Array:
+        """`q [S, A]` of a state, to which the evidence may add a shift."""
+
+
+class StoppingRule(NamedTuple):
+    """When a solve ends."""
+
+    tolerance: float
+    max_iterations: int
+    callback: Callback | None = None
+    began: float = 0.0  # on `time.perf_counter`
+
+
+class Run(NamedTuple):
+    """An iteration that was run: where it stands, and how it came there."""
+
+    state: State
+    report: Report  # on the last call
+    iterations: int
+    changes: list[Floats]  # those of each call
+    status: str  # how the solve has ended; empty where it can resume
+
+
+def iterate(
+    method: Method,
+    problem: Problem,
+    rule: StoppingRule,
+    start: float | Floats | Run,
+    limit: int | None = None,
+) -> Run:
+    """Iterate by a method until the solve ends, or for about `limit` iterations.
+
+    Args:
+        method: how.
+        problem: what to solve.
+        rule: when the solve ends.
+        start: a number, `q [S, A]`, or a run to resume, whose state is used up.
+        limit: return here without a status.
+    """
+    before = start.iterations if isinstance(start, Run) else 0
+    end = rule.max_iterations if limit is None else min(rule.max_iterations, before + limit)
+    if isinstance(start, Run):
+        run = start
+    else:
+        first = method.start(problem, start, rule.tolerance, _limit(method, problem, end))
+        run = _advanced(method, rule, first, 0, [])
+    while not run.status and run.iterations < end:
+        state = run.state._replace(evidence=None)
+        steps, left = method.steps(problem, run.report), end - run.iterations
+        arguments = (state, rule.tolerance, _limit(method, problem, left))
+        state = problem.call(steps, partition_specs(state), *arguments, donate=True)
+        run = _advanced(method, rule, state, run.iterations, run.changes)
+    return run
+
+
+def evidence_of(method: Method, problem: Problem, state: State) -> Evidence:
+    """The evidence that a state has with it, or computed now."""
+    if state.evidence is not None:
+        return state.evidence
+    evidence: Evidence = problem.call(method.evidence, EVIDENCE_SPECS, state)
+    return evidence
+
+
+def _limit(method: Method, problem: Problem, left: int) -> np.int32:
+    """How many steps one call may take, of those that are left."""
+    on_cpu = problem.mesh.devices.flat[0].platform == "cpu"
+    work = WORK_OF_A_CALL if on_cpu else WORK_OF_A_CALL_ON_AN_ACCELERATOR
+    step = method.sweeps_of_a_step * problem.mdp.probabilities.size
+    return np.int32(max(1, min(work // step, STEPS_OF_A_CALL, left)))
+
+
+def _advanced(
+    method: Method, rule: StoppingRule, state: State, iterations: int, changes: list[Floats]
+) -> Run:
+    """The run after a call that has led to `state`."""
+    report = Report.of(state)
+    iterations += report.steps
+    status = _status(method, rule, report, iterations)
+    return Run(state, report, iterations, [*changes, report.changes], status)
+
+
+def _status(method: Method, rule: StoppingRule, report: Report, iterations: int) -> str:
+    """How the solve has ended, or nothing; this is where progress is reported."""
+    if report.change <= rule.tolerance:
+        return "converged"
+    if not math.isfinite(report.change):
+        return "overflow"
+    if report.change <= ROUNDING_OF_A_CHANGE * report.size or report.period == 1:
+        return "limited by rounding"
+    if report.period:
+        return f"limit cycle of period {report.period}"
+    if iterations >= rule.max_iterations:
+        return "out of iterations"
+    if rule.callback is not None:
+        seconds = time.perf_counter() - rule.began
+        progress = SolveProgress(method.name, iterations, report.change, rule.tolerance, seconds)
+        if rule.callback(progress):
+            return "stopped"
+    return ""

@@ -1,4 +1,4 @@
-"""What a solve returns."""
+"""What a solve returns, what it reports on the way, and what it raises."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import functools
 import math
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
-from .._common import npz as _npz
+from .._common import npz
+from .._typing import Bools, Floats
 from ..softmax import Softmax
 
-__all__ = ["NotConvergedError", "Progress", "Solution"]
-
-Floats = npt.NDArray[np.float64]
+__all__ = ["NotConvergedError", "Solution", "SolveProgress"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Progress:
-    """What a callback hears of a solve under way."""
+class SolveProgress:
+    """What the callback of a solve gets."""
 
     method: str
+    """The method at work; `auto` reports the one that it is trying or has chosen."""
     iterations: int
+    """Iterations so far."""
     change: float
-    """The size of the last step, which has to come down to the tolerance."""
+    """The change of the last iteration, which has to come down to the tolerance."""
     tolerance: float
+    """The solve's."""
     seconds: float
+    """Wall-clock time since the solve began."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -56,11 +56,13 @@ class Solution:
     reason: str
     """Why this method."""
     softmax: Softmax
+    """The softmax that was asked for."""
     seconds: float
     """Wall-clock time of the whole solve, compiling included."""
     history: Floats | None = dataclasses.field(default=None, repr=False)
     """The change of each iteration, where it was asked for."""
-    allowed: npt.NDArray[np.bool_] | None = dataclasses.field(default=None, repr=False)
+    allowed: Bools | None = dataclasses.field(default=None, repr=False)
+    """`[S, A]`, the actions of each state; None for all."""
 
     @functools.cached_property
     def policy(self) -> Floats:
@@ -69,7 +71,7 @@ class Solution:
         return policy
 
     def rows(self) -> list[tuple[str, str]]:
-        """What there is to say, as names and texts."""
+        """The solution in words: pairs of a name and a text, as `print` shows them."""
         error = "not proved for this operator"
         if self.error_bound is not None:
             error = _at_most(self.error_bound)
@@ -92,11 +94,11 @@ class Solution:
         fields = {name: getattr(self, name) for name in names}
         fields |= {"error_bound": self.error_bound, "method": self.method, "reason": self.reason}
         fields |= {"suboptimality_bound": self.suboptimality_bound, "softmax": str(self.softmax)}
-        _npz.write(path, "solution", fields)
+        npz.write(path, "solution", fields)
 
 
 class NotConvergedError(RuntimeError):
-    """A solve that did not converge; `solution` has what it came to."""
+    """A solve that did not converge; `solution` is where it stopped."""
 
     def __init__(self, solution: Solution, tolerance: float) -> None:
         self.solution = solution

@@ -1,0 +1,102 @@
+"""The derivative `J = discount * W P` of a sweep of state values, in single precision.
+
+`W` is the gradient of the softmax's operator: weights of the actions of each state. The derivative
+of the maximum is that of its best action, which takes one action's transitions instead of all.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._typing import Shape
+from ...softmax import Softmax
+from ..model import Model
+from ..sweep import entries, expected, successor_values
+
+__all__ = ["Derivative", "derivative", "times"]
+
+TIE = 2.0**-48
+"""Actions of a state are as good as each other to within this, relative to their values."""
+
+
+class Derivative(NamedTuple):
+    """`J`; its branches are arrays of their own, which loops read faster."""
+
+    weights: jax.Array | tuple[jax.Array, ...]  # K of [S] or [S, A]; dense [S, S]
+    successors: tuple[jax.Array, ...] | None  # K of [S]; None for the model's own
+
+
+def derivative(model: Model, softmax: Softmax, q: jax.Array, greedy: bool) -> Derivative:
+    """`J` at `q`; `greedy`: is the value the maximum?"""
+    return _of_best_action(model, q) if greedy else _of_all_actions(model, softmax, q)
+
+
+def times(model: Model, matrix: Derivative, d: jax.Array) -> jax.Array:
+    """`J d`."""
+    d = successor_values(model, d)
+    successors = model.successors if matrix.successors is None else matrix.successors
+    if successors is None:
+        assert isinstance(matrix.weights, jax.Array)
+        return matrix.weights @ d
+    product = expected(model, matrix.weights, successors, d)
+    return product if product.ndim == 1 else jnp.sum(product, model.axis)
+
+
+def _of_all_actions(model: Model, softmax: Softmax, q: jax.Array) -> Derivative:
+    weights = softmax.gradient(q, axis=model.axis, where=model.allowed)
+    if model.successors is None:
+        matrix = jnp.einsum("sa,sat->st", weights, model.probabilities)
+        return Derivative(_discounted(model, matrix), None)
+    return Derivative(tuple(_discounted(model, weights * x) for x in model.probabilities), None)
+
+
+def _of_best_action(model: Model, q: jax.Array) -> Derivative:
+    best = _best_action(model, q)
+    states = jnp.arange(best.size, dtype=jnp.int32)
+    n_actions = np.int32(q.shape[model.axis])
+    flat = states * n_actions + best if model.axis == 1 else best * np.int32(best.size) + states
+
+    def of_best(x: jax.Array) -> jax.Array:
+        return entries(x.reshape(q.size, *x.shape[2:]), flat)
+
+    if model.successors is None:
+        return Derivative(_discounted(model, of_best(model.probabilities)), None)
+    weights = tuple(_discounted(model, of_best(x)) for x in model.probabilities)
+    return Derivative(weights, tuple(map(of_best, model.successors)))
+
+
+def _discounted(model: Model, x: jax.Array) -> jax.Array:
+    return (model.discount * x).astype(jnp.float32)
+
+
+def _best_action(model: Model, q: jax.Array) -> jax.Array:
+    """The best action of each state; of those that tie, to rounding, the first from a random one.
+
+    Before a reward further away is known, all actions of a state tie. If action 0 were taken in all
+    of them, the reward would be known one state further after each step; where the choice differs
+    from state to state, it gets much further.
+    """
+    if model.allowed is not None:
+        q = jnp.where(model.allowed, q, -jnp.inf)
+    top = jnp.max(q, model.axis, keepdims=True)
+    tied = q >= top - TIE * jnp.abs(top)
+    n_actions = np.int32(q.shape[model.axis])
+    start = _random(top.shape, n_actions)
+    steps = jax.lax.broadcasted_iota(jnp.int32, q.shape, model.axis) - start
+    steps = jnp.where(steps < 0, steps + n_actions, steps)
+    nearest = jnp.min(jnp.where(tied, steps, n_actions), model.axis, keepdims=True)
+    best = jnp.squeeze(start + nearest, model.axis)
+    return jnp.where(best >= n_actions, best - n_actions, best)
+
+
+def _random(shape: Shape, n: np.int32) -> jax.Array:
+    """A number below `n` for each entry, the same at each call."""
+    bits = jnp.arange(math.prod(shape), dtype=jnp.uint32).reshape(shape)
+    for multiplier in (0x7FEB352D, 0x846CA68B):  # mixes them well
+        bits = (bits ^ (bits >> 16)) * np.uint32(multiplier)
+    return (bits % np.uint32(n)).astype(jnp.int32)

@@ -1,0 +1,155 @@
+"""An MDP and a softmax as the devices hold them.
+
+On a CPU the transitions are `[branch, state, action]`, and they are the MDP's own memory. An
+accelerator gets `[branch, action, state]`, so that neighbouring threads read neighbouring numbers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+from collections.abc import Callable
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
+
+from .._typing import Floats
+from ..mdp import MDP
+from ..softmax import Softmax
+from .devices import STATES, fetch, on_every_device, place_array, place_scalar, states_last
+
+__all__ = ["Model", "Problem", "place"]
+
+LARGE = 4_000_000
+"""Branches from which a model on a CPU is large: a sweep takes 5 ms and more."""
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """An MDP as devices hold it; `[S, A]` stands for `[A, S]` where `axis` is 0."""
+
+    probabilities: jax.Array  # [K, S, A], or dense [S, A, S]
+    successors: jax.Array | None  # [K, S, A]
+    rewards: jax.Array  # [S, A]
+    allowed: jax.Array | None  # [S, A]
+    terminal: jax.Array  # [S]
+    discount: jax.Array | float  # a number
+    axis: int = dataclasses.field(metadata={"static": True})  # the axis of the actions
+    ends: bool = dataclasses.field(metadata={"static": True})  # does a branch end the episode?
+    endless: bool = dataclasses.field(metadata={"static": True})  # is there no end at all?
+    large: bool = dataclasses.field(metadata={"static": True})  # is a sweep long beside a call?
+
+    @property
+    def pairs(self) -> P:
+        """How an array `[S, A]` is spread over devices."""
+        return P(STATES) if self.axis == 1 else P(None, STATES)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Problem:
+    """What a solve is about: an MDP and a softmax, and both on the devices of a mesh."""
+
+    mdp: MDP
+    softmax: Softmax
+    mesh: Mesh
+    model: Model
+    """The MDP on the devices."""
+    placed_softmax: Softmax
+    """The softmax on the devices."""
+    greedy: bool
+    """Is the softmax's value the maximum?"""
+
+    @classmethod
+    def of(cls, mdp: MDP, softmax: Softmax, mesh: Mesh) -> Self:
+        """Place an MDP and a softmax, which may have a parameter for each state."""
+        placed = jax.tree.map(
+            lambda x: place_array(np.asarray(x), mesh) if np.ndim(x) else np.float64(x), softmax
+        )
+        greedy = softmax.gap(mdp.n_actions) == 0
+        return cls(mdp, softmax, mesh, place(mdp, mesh), placed, greedy)
+
+    def call(
+        self, function: Callable[..., Any], outputs: Any, *arguments: Any, donate: bool = False
+    ) -> Any:
+        """Run `function(model, softmax, *arguments)` as one compiled program on all devices.
+
+        Args:
+            function: written for the states of one device; see `on_every_device`.
+            outputs: how each result is spread over the devices.
+            *arguments: the further ones.
+            donate: may the results take the memory of the first of these?
+        """
+        program = on_every_device(function, self.mesh, outputs, 2 if donate else None)
+        return program(self.model, self.placed_softmax, *arguments)
+
+    def action_values(self, start: float | Floats) -> Floats:
+        """A number or `[S, A]` as `[S, A]`, with 0 where there is no action."""
+        there = ~self.mdp.terminal[:, None]
+        if self.mdp.allowed is not None:
+            there = there & self.mdp.allowed
+        return np.where(there, start, np.zeros(self.mdp.probabilities.shape[:2]))
+
+    def place_pairs(self, array: Floats) -> jax.Array:
+        """An array `[S, A]` on the devices, laid out as the model's are."""
+        placed = place_array(array, self.mesh)
+        return placed if self.model.axis == 1 else states_last(placed, self.mesh)
+
+    def fetch(self, array: jax.Array, shift: float = 0.0) -> Floats:
+        """A result `[S]` or `[S, A]`, shifted by a number, in a NumPy array of the caller's own."""
+        if array.ndim == 2 and self.model.axis == 0:
+            array = jnp.swapaxes(array, 0, 1)
+        return fetch(array, self.mdp.n_states) + shift  # a copy anyway, so that this is free
+
+
+def place(mdp: MDP, mesh: Mesh) -> Model:
+    """An MDP on the devices of a mesh; it stays there as long as the MDP is alive."""
+    models = _placed.setdefault(mdp, {})
+    if mesh not in models:
+        models[mesh] = _place(mdp, mesh)
+    return models[mesh]
+
+
+_placed: weakref.WeakKeyDictionary[MDP, dict[Mesh, Model]] = weakref.WeakKeyDictionary()
+
+
+def _place(mdp: MDP, mesh: Mesh) -> Model:
+    on_cpu = mesh.devices.flat[0].platform == "cpu"
+    flip = mdp.successors is not None and not on_cpu
+
+    def by_pair(array: npt.NDArray[Any]) -> jax.Array:
+        placed = place_array(array, mesh)
+        return states_last(placed, mesh) if flip else placed
+
+    def by_branch(array: npt.NDArray[Any]) -> jax.Array:
+        placed = place_array(np.moveaxis(array, -1, 0), mesh, axis=1)
+        return states_last(placed, mesh) if flip else placed
+
+    extra = -mdp.n_states % mesh.size  # states that `place_array` adds
+    if mdp.successors is not None:
+        probabilities, successors = by_branch(mdp.probabilities), by_branch(mdp.successors)
+        ends = bool(np.any(mdp.successors == mdp.n_states))
+        if ends and mesh.size > 1:  # the end stays the number after the last state
+            end = jnp.int32(mdp.n_states)
+            successors = jnp.where(successors == end, end + jnp.int32(extra), successors)
+    else:
+        padding = [(0, 0), (0, 0), (0, extra)]
+        dense = np.pad(mdp.probabilities, padding) if mesh.size > 1 else mdp.probabilities
+        probabilities, successors, ends = place_array(dense, mesh), None, False
+    return Model(
+        probabilities,
+        successors,
+        by_pair(mdp.expected_rewards),
+        None if mdp.allowed is None else by_pair(mdp.allowed),
+        place_array(mdp.terminal, mesh),
+        place_scalar(mdp.discount, mesh),
+        axis=0 if flip else 1,
+        ends=ends,
+        endless=not ends and not mdp.terminal.any(),
+        large=on_cpu and mdp.probabilities.size >= LARGE,
+    )
