@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from ..._typing import Floats
 from ...environments import two_state
@@ -151,7 +151,7 @@ def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.Da
     }
 
 
-def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     """One run of each policy over the paper's, and the distribution of where values are."""
     theirs = paper.read("fig2_sarsa_boltzmann")
     low, high = stable_values(Config.parameter)

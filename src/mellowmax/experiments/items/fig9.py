@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
+from matplotlib.figure import Figure
 
 from ..._typing import Floats
 from ...environments import taxi
@@ -188,7 +188,7 @@ def _paper_at(policy: str, parameter: float) -> float:
     return float(points["mean_reward"][distance <= distance.min() + 1e-12].mean())
 
 
-def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     """Three panels with the paper's curves, and the mean reward by learning rate."""
     best, rates = tables["best"], tables["rates"]
     figure, axes = style.figure(3, height=3.8)
