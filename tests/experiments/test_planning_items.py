@@ -72,9 +72,9 @@ def test_tables_have_the_columns_that_are_documented_and_no_holes(name):
 def test_a_cell_made_again_is_the_same(name):
     item = ITEMS[name]
     cells = item.cells(item.SCALES["quick"])
-    for cell in list(cells)[-3:]:
-        again = item.run(json.loads(json.dumps(cells[cell])))
-        pd.testing.assert_frame_equal(again, made(name)[0][cell], check_exact=True)
+    cell = list(cells)[-1]
+    again = item.run(json.loads(json.dumps(cells[cell])))
+    pd.testing.assert_frame_equal(again, made(name)[0][cell], check_exact=True)
 
 
 @pytest.mark.parametrize(

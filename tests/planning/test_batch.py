@@ -72,7 +72,7 @@ def test_some_of_a_batch():
 @pytest.mark.parametrize(
     ("softmax", "numbers"),
     [
-        (Boltzmann(3.0), [0, 1, 2]),
+        (Boltzmann(3.0), [14, 31]),
         *((softmax, OF_ONE_SIZE) for softmax in (Max(), EpsilonGreedy(0.1), Mellowmax(5.0))),
     ],
     ids=str,
@@ -133,7 +133,7 @@ def test_actions_that_are_not_allowed_are_as_if_they_were_not_there():
 def test_an_mdp_depends_on_nothing_beside_it():
     """Whatever the padding, the batch, the parameters of others and the order, bit for bit."""
     whole = boltzmann_sweeps()
-    for i in (7, 39):
+    for i in (17, 31):  # with 2 states, for which sweeps are compiled quickly
         mdp = random_mdp([0, i])
         alone = value_iteration(Batch.of([mdp]), Boltzmann(3.0), tolerances=TOLERANCES)
         assert (alone.iterations[:, 0] == whole.iterations[:, i]).all()
