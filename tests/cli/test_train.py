@@ -27,7 +27,7 @@ from mellowmax.cli import app as cli
 from mellowmax.cli import train as practice
 from mellowmax.cli.evaluate import Measured
 from mellowmax.deep import HeldTemperature
-from mellowmax.deep.checkpoint import Stand, described, path_of, save
+from mellowmax.deep.checkpoint import BlockState, block_path, describe, save
 from mellowmax.deep.rollouts.rollouts import WIDTH
 
 # The command line, with a checkpoint after every batch.
@@ -363,7 +363,7 @@ def test_the_softmax_of_a_checkpoint_comes_back(tmp_path, softmax):
     learners = jax.tree.map(lambda x: np.full(width, x, np.float32), learner)
     keys = np.zeros((width, 2), np.uint32)
     description = described(
-        learners, "CartPole-v1", keys, np.arange(width), deep.Vector("CartPole-v1")
+        learners, "CartPole-v1", keys, np.arange(width), deep.GymnasiumRollouts("CartPole-v1")
     )
     state = learner.init(jax.random.key(0), 4, 2)
     states = jax.tree.map(lambda x: np.broadcast_to(x, (width, *x.shape)), state)
@@ -383,10 +383,10 @@ def test_help_has_an_example():
 
 def test_the_pace_leaves_out_the_compiling(capsys):
     pace = practice._Pace()
-    first = deep.Progress(episodes=110, total=200, mean_return=1.5, seconds=15.0, played=10)
+    first = deep.TrainProgress(episodes=110, total=200, mean_return=1.5, seconds=15.0, played=10)
     assert pace(first) == "mean return 1.5"
     assert pace(first) == "mean return 1.5"  # two blocks may tell the same
-    later = deep.Progress(episodes=130, total=200, mean_return=2.5, seconds=17.0, played=30)
+    later = deep.TrainProgress(episodes=130, total=200, mean_return=2.5, seconds=17.0, played=30)
     practice._tell_in_lines(pace, [-5.0], later)
     said = "130 of 200 episodes, mean return 2.5, 10 episodes/s, about 7 s left\n"
     assert capsys.readouterr().err == said

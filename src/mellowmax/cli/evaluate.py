@@ -52,7 +52,7 @@ def evaluate(
             checks.whole("seed", seed, 0, 2**32 - 1)
             directory, number = _find(checkpoint, checks.whole("run", run, 0))
             saved = deep.load_policy(directory, number)
-            _check_fit(saved, deep.Vector(environment, max_steps=max_steps), environment)
+            _check_fit(saved, deep.GymnasiumRollouts(environment, max_steps=max_steps), environment)
             film = None
             if render is not None:
                 pictures = deep.watch(saved.policy, environment, seed=seed, max_steps=max_steps)
@@ -92,7 +92,7 @@ def _find(checkpoint: Path, run: int) -> tuple[Path, int]:
     return checkpoint.parent, int(first) + run
 
 
-def _check_fit(saved: deep.Saved, rollouts: deep.Source, environment: str) -> None:
+def _check_fit(saved: deep.SavedPolicy, rollouts: deep.Rollouts, environment: str) -> None:
     """Raise unless a policy has the observations and actions of an environment."""
     fits, there = ((x.n_observations, x.n_actions) for x in (saved, rollouts))
     if fits != there:
@@ -100,7 +100,7 @@ def _check_fit(saved: deep.Saved, rollouts: deep.Source, environment: str) -> No
         raise ValueError(f"{rule}, got {there[0]} and {there[1]} in {environment!r}")
 
 
-def _softmax_of(saved: deep.Saved) -> str:
+def _softmax_of(saved: deep.SavedPolicy) -> str:
     """The softmax in words; its parameter was kept in float32, and 0.1 is to be 0.1 again."""
     import jax
 

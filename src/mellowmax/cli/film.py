@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.files import replacing
-from ..environments.fleet.worker import flat
+from ..environments.fleet.flatten import make_flat
 
 __all__ = ["Film"]
 
@@ -44,7 +44,7 @@ class Film:
         if path.suffix.lower() != ".gif" or not path.absolute().parent.is_dir():
             rule = "`--render` must be a file ending in .gif in a directory that exists"
             raise ValueError(f"{rule}, got {str(path)!r}")
-        with contextlib.closing(flat(environment)) as env:
+        with contextlib.closing(make_flat(environment)) as env:
             a_second = float(env.metadata.get("render_fps") or 50)
         for name, value in (("SDL_VIDEODRIVER", "dummy"), ("PYGAME_HIDE_SUPPORT_PROMPT", "1")):
             os.environ.setdefault(name, value)  # a file needs no window, and no greeting

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-__all__ = ["Bar", "ProgressReporter", "progress_reporter", "time_left"]
+__all__ = ["Bar", "ProgressDisplay", "progress_display", "time_left"]
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -29,7 +29,7 @@ class Bar:
     text: str = "compiling"
 
 
-class ProgressReporter(Protocol):
+class ProgressDisplay(Protocol):
     """Shows how far a piece of work has come."""
 
     def __call__(self, share: float, text: str, name: str = "") -> None:
@@ -43,8 +43,8 @@ class ProgressReporter(Protocol):
 
 
 @contextlib.contextmanager
-def progress_reporter(bars: Sequence[Bar] = (Bar(),)) -> Iterator[ProgressReporter]:
-    """A progress reporter for some work, within which it is on display.
+def progress_display(bars: Sequence[Bar] = (Bar(),)) -> Iterator[ProgressDisplay]:
+    """A function that shows the progress of some work, within which it is on display.
 
     Args:
         bars: one for each piece of the work.

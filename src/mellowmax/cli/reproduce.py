@@ -18,7 +18,7 @@ from .console import (
     exit_interrupted,
     keep_compiled_programs,
 )
-from .progress import Bar, progress_reporter, time_left
+from .progress import Bar, progress_display, time_left
 
 if TYPE_CHECKING:
     from ..experiments import CellProgress, Plan
@@ -144,7 +144,7 @@ def make_cells(plans: Sequence[Plan], out: Path, stop: Callable[[], bool]) -> bo
                 "they are left alone and not used",
                 file=sys.stderr,
             )
-    with progress_reporter([_bar(one) for one in plans]) as report:
+    with progress_display([_bar(one) for one in plans]) as report:
 
         def callback(progress: CellProgress) -> bool:
             report(progress.done / progress.total, _pace(progress), progress.item)

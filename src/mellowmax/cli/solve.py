@@ -19,7 +19,7 @@ from .console import (
     print_rows,
 )
 from .options import Parameter
-from .progress import progress_reporter, time_left
+from .progress import progress_display, time_left
 
 if TYPE_CHECKING:
     from ..mdp import MDP
@@ -63,7 +63,7 @@ def solve(
         keep_compiled_programs()
         from .. import planning
 
-        with catch_ctrl_c("sweep") as pressed, progress_reporter() as report:
+        with catch_ctrl_c("sweep") as pressed, progress_display() as report:
             way = _Way()
 
             def callback(progress: SolveProgress) -> bool:

@@ -27,7 +27,7 @@ from .console import (
     print_rows,
 )
 from .options import Environment, MaxSteps, Parameter, Seed, Workers
-from .progress import progress_reporter, time_left
+from .progress import progress_display, time_left
 
 if TYPE_CHECKING:
     from .. import deep
@@ -102,9 +102,9 @@ def train(
         pace = _Pace()
         try:
             with catch_ctrl_c("batch") as pressed:
-                with progress_reporter() as report:
+                with progress_display() as report:
 
-                    def callback(progress: deep.Progress) -> bool:
+                    def callback(progress: deep.TrainProgress) -> bool:
                         report(progress.episodes / progress.total, pace(progress))
                         return pressed.is_set()
 
@@ -151,11 +151,11 @@ class _Pace:
     """How fast episodes are played, and how long it still takes."""
 
     def __init__(self) -> None:
-        self.first: deep.Progress | None = None
+        self.first: deep.TrainProgress | None = None
         self.rate: float | None = None
         """Episodes a second, without the compiling before; None if none was played."""
 
-    def __call__(self, progress: deep.Progress) -> str:
+    def __call__(self, progress: deep.TrainProgress) -> str:
         """The numbers, and the time left as far as it can be told."""
         text = f"{progress.episodes} of {progress.total} episodes"
         text += f", mean return {progress.mean_return:.4g}"
@@ -169,13 +169,13 @@ class _Pace:
         return f"{text}, {self.rate:.3g} episodes/s, {left}"
 
 
-def _returns(result: deep.Training) -> list[np.ndarray[tuple[int], np.dtype[np.float32]]]:
+def _returns(result: deep.DeepResult) -> list[np.ndarray[tuple[int], np.dtype[np.float32]]]:
     """The returns of the episodes that each run has played."""
     counts = (result.lengths > 0).sum(1)
     return [run[:count] for run, count in zip(result.returns, counts, strict=True)]
 
 
-def _rows(result: deep.Training, pace: _Pace) -> list[tuple[str, str]]:
+def _rows(result: deep.DeepResult, pace: _Pace) -> list[tuple[str, str]]:
     """What came of the episodes, as names and texts."""
     runs, episodes = result.returns.shape
     returns = _returns(result)
@@ -199,7 +199,7 @@ def _rows(result: deep.Training, pace: _Pace) -> list[tuple[str, str]]:
     ]
 
 
-def _write_episodes(path: Path, result: deep.Training) -> None:
+def _write_episodes(path: Path, result: deep.DeepResult) -> None:
     """A row for each episode that was played; runs and episodes are counted from 0."""
     run, episode = np.nonzero(result.lengths)
     columns = (run, episode, result.returns[run, episode], result.lengths[run, episode])
