@@ -90,10 +90,7 @@ class Problem:
 
     def action_values(self, start: float | Floats) -> Floats:
         """A number or `[S, A]` as `[S, A]`, with 0 where there is no action."""
-        there = ~self.mdp.terminal[:, None]
-        if self.mdp.allowed is not None:
-            there = there & self.mdp.allowed
-        return np.where(there, start, np.zeros(self.mdp.probabilities.shape[:2]))
+        return np.where(self.mdp.available, start, 0.0)
 
     def place_pairs(self, array: Floats) -> jax.Array:
         """An array `[S, A]` on the devices, laid out as the model's are."""
