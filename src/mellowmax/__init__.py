@@ -11,24 +11,53 @@ From Asadi and Littman, "An Alternative Softmax Operator for Reinforcement Learn
 Operators and policies are functions on arrays of NumPy, PyTorch, JAX, CuPy or any other Array API
 library; `Max`, `Mean`, `EpsilonGreedy`, `Boltzmann` and `Mellowmax` pair each operator with its
 policy. Importing this package needs NumPy and array-api-compat alone.
+
+The rest is loaded on first use: `mellowmax.mdp` and `mellowmax.planning` (models and their fixed
+points), `mellowmax.environments`, `mellowmax.learning` and `mellowmax.deep` (tabular learning and
+policy gradient), `mellowmax.experiments` and `mellowmax.report` (the paper's figures and tables),
+`mellowmax.properties` (what the paper asks of a softmax).
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import operators, policies, softmax
 from .operators import *
 from .policies import *
 from .softmax import *
 
+if TYPE_CHECKING:
+    from . import deep as deep
+    from . import environments as environments
+    from . import experiments as experiments
+    from . import learning as learning
+    from . import mdp as mdp
+    from . import planning as planning
+    from . import properties as properties
+    from . import report as report
+
 __version__ = "0.1.0"
 
 __all__ = ["__version__", *operators.__all__, *policies.__all__, *softmax.__all__]
 
-_ON_FIRST_USE = ("environments", "learning", "mdp", "planning", "properties")
+_LOADED = ("operators", "policies", "softmax")
+_ON_FIRST_USE = (
+    "deep",
+    "environments",
+    "experiments",
+    "learning",
+    "mdp",
+    "planning",
+    "properties",
+    "report",
+)
 
 
 def __getattr__(name: str) -> Any:
     if name in _ON_FIRST_USE:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_LOADED, *_ON_FIRST_USE})

@@ -1,4 +1,4 @@
-"""Layer 1: the five policies, action values in, a distribution over the actions out.
+"""The five policies: action values in, a distribution over the actions out.
 
 Each is the policy that attains its operator: `sum(policy(q) * q) == operator(q)`. For mellowmax
 that is the distribution of largest entropy among those that do (section 6): a Boltzmann policy
@@ -10,16 +10,16 @@ function theorem, to any order.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from array_api_compat import array_namespace
 
-from ._rows import distributions as _distributions
-from ._rows.arguments import check_parameter, map_rows, moved, reduce_rows
-from ._rows.dispatch import Rowwise
+from ._rows import distributions
+from ._rows.arguments import check_parameter, map_rows, move_axis, reduce_rows
 from ._rows.libraries import uniform
-from ._rows.temperature import temperature_rows
-from .operators import boltzmann_policy_rows, epsilon_greedy_policy_rows, greedy_rows, uniform_rows
+from ._rows.row_function import RowFunction
+from ._rows.temperature import temperature, temperature_by_omega, temperature_by_q
+from ._typing import Actions, Array, ArrayT, Key, Mask, Namespace, Numbers, Parameter
 
 __all__ = [
     "boltzmann_log_policy",
@@ -40,25 +40,7 @@ __all__ = [
 ]
 
 
-def _at_temperature(distribution: Any) -> Any:
-    """A Boltzmann kernel at the temperature that mellowmax asks for."""
-
-    def kernel(xp: Any, q: Any, omega: Any, mask: Any) -> Any:
-        rows = (q.T, omega.T, None if mask is None else mask.T)
-        return distribution(xp, q, temperature_rows(xp, *rows).T, mask)
-
-    return kernel
-
-
-log_greedy_rows = Rowwise(_distributions.logarithm(_distributions.greedy))
-log_uniform_rows = Rowwise(_distributions.logarithm(_distributions.uniform))
-log_epsilon_greedy_rows = Rowwise(_distributions.logarithm(_distributions.epsilon_greedy))
-log_boltzmann_rows = Rowwise(_distributions.log_boltzmann)
-mellowmax_policy_rows = Rowwise(_at_temperature(_distributions.boltzmann))
-log_mellowmax_rows = Rowwise(_at_temperature(_distributions.log_boltzmann))
-
-
-def greedy_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
+def greedy_policy(q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
     """All probability on the best action; ties share equally.
 
     Args:
@@ -73,20 +55,20 @@ def greedy_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
         >>> print(greedy_policy([0.0, 1.0, 1.0]))
         [0.  0.5 0.5]
     """
-    return map_rows(greedy_rows, q, axis=axis, where=where)
+    return map_rows(distributions.greedy, q, axis=axis, where=where)
 
 
-def greedy_log_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
+def greedy_log_policy(q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
     """The logarithm of `greedy_policy`: minus infinity for all but the best action.
 
     Examples:
         >>> print(greedy_log_policy([0.0, 1.0, 1.0]).round(4))
         [   -inf -0.6931 -0.6931]
     """
-    return map_rows(log_greedy_rows, q, axis=axis, where=where)
+    return map_rows(distributions.log_greedy, q, axis=axis, where=where)
 
 
-def uniform_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
+def uniform_policy(q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
     """The same probability for every action that counts.
 
     Args:
@@ -101,20 +83,22 @@ def uniform_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
         >>> print(uniform_policy([0.0, 1.0, 2.0], where=[True, False, True]))
         [0.5 0.  0.5]
     """
-    return map_rows(uniform_rows, q, axis=axis, where=where)
+    return map_rows(distributions.uniform, q, axis=axis, where=where)
 
 
-def uniform_log_policy(q: Any, *, axis: int = -1, where: Any = None) -> Any:
+def uniform_log_policy(q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
     """The logarithm of `uniform_policy`.
 
     Examples:
         >>> print(uniform_log_policy([0.0, 1.0]).round(4))
         [-0.6931 -0.6931]
     """
-    return map_rows(log_uniform_rows, q, axis=axis, where=where)
+    return map_rows(distributions.log_uniform, q, axis=axis, where=where)
 
 
-def epsilon_greedy_policy(q: Any, epsilon: Any, *, axis: int = -1, where: Any = None) -> Any:
+def epsilon_greedy_policy(
+    q: ArrayT | Numbers, epsilon: Parameter, *, axis: int = -1, where: Mask = None
+) -> ArrayT:
     """Uniform with probability `epsilon`, else greedy with ties shared equally.
 
     Args:
@@ -134,10 +118,12 @@ def epsilon_greedy_policy(q: Any, epsilon: Any, *, axis: int = -1, where: Any = 
         [0.05 0.95]
     """
     check_parameter("epsilon", epsilon, 0.0, 1.0)
-    return map_rows(epsilon_greedy_policy_rows, q, epsilon, axis=axis, where=where)
+    return map_rows(distributions.epsilon_greedy, q, epsilon, axis=axis, where=where)
 
 
-def epsilon_greedy_log_policy(q: Any, epsilon: Any, *, axis: int = -1, where: Any = None) -> Any:
+def epsilon_greedy_log_policy(
+    q: ArrayT | Numbers, epsilon: Parameter, *, axis: int = -1, where: Mask = None
+) -> ArrayT:
     """The logarithm of `epsilon_greedy_policy`.
 
     Examples:
@@ -145,10 +131,12 @@ def epsilon_greedy_log_policy(q: Any, epsilon: Any, *, axis: int = -1, where: An
         [-2.9957 -0.0513]
     """
     check_parameter("epsilon", epsilon, 0.0, 1.0)
-    return map_rows(log_epsilon_greedy_rows, q, epsilon, axis=axis, where=where)
+    return map_rows(distributions.log_epsilon_greedy, q, epsilon, axis=axis, where=where)
 
 
-def boltzmann_policy(q: Any, beta: Any, *, axis: int = -1, where: Any = None) -> Any:
+def boltzmann_policy(
+    q: ArrayT | Numbers, beta: Parameter, *, axis: int = -1, where: Mask = None
+) -> ArrayT:
     """Probabilities in proportion to `exp(beta q)` (section 2).
 
     Args:
@@ -168,10 +156,12 @@ def boltzmann_policy(q: Any, beta: Any, *, axis: int = -1, where: Any = None) ->
         [0.1192 0.8808]
     """
     check_parameter("beta", beta)
-    return map_rows(boltzmann_policy_rows, q, beta, axis=axis, where=where)
+    return map_rows(distributions.boltzmann, q, beta, axis=axis, where=where)
 
 
-def boltzmann_log_policy(q: Any, beta: Any, *, axis: int = -1, where: Any = None) -> Any:
+def boltzmann_log_policy(
+    q: ArrayT | Numbers, beta: Parameter, *, axis: int = -1, where: Mask = None
+) -> ArrayT:
     """The logarithm of `boltzmann_policy`, finite where the probability itself underflows.
 
     Examples:
@@ -179,12 +169,17 @@ def boltzmann_log_policy(q: Any, beta: Any, *, axis: int = -1, where: Any = None
         [-2000.     0.]
     """
     check_parameter("beta", beta)
-    return map_rows(log_boltzmann_rows, q, beta, axis=axis, where=where)
+    return map_rows(distributions.log_boltzmann, q, beta, axis=axis, where=where)
 
 
 def mellowmax_temperature(
-    q: Any, omega: Any, *, axis: int = -1, where: Any = None, keepdims: bool = False
-) -> Any:
+    q: ArrayT | Numbers,
+    omega: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    keepdims: bool = False,
+) -> ArrayT:
     """The `b` at which the Boltzmann policy earns mellowmax: `sum(exp(b (q - mm)) (q - mm)) = 0`.
 
     It lies between 0 and `omega`, whatever `q` is. Where all values are equal every `b` will do,
@@ -209,10 +204,12 @@ def mellowmax_temperature(
         32.8203
     """
     check_parameter("omega", omega)
-    return reduce_rows(temperature_rows, q, omega, axis=axis, where=where, keepdims=keepdims)
+    return reduce_rows(temperature, q, omega, axis=axis, where=where, keepdims=keepdims)
 
 
-def mellowmax_temperature_gradient(q: Any, omega: Any, *, axis: int = -1, where: Any = None) -> Any:
+def mellowmax_temperature_gradient(
+    q: ArrayT | Numbers, omega: Parameter, *, axis: int = -1, where: Mask = None
+) -> ArrayT:
     """The gradient of `mellowmax_temperature` with respect to `q`.
 
     It is `(w - pi * (1 + b * (q - mm))) / Var_pi(q)` with Boltzmann weights `w` at `omega` and the
@@ -224,12 +221,17 @@ def mellowmax_temperature_gradient(q: Any, omega: Any, *, axis: int = -1, where:
         [ 0.7354 -0.7354]
     """
     check_parameter("omega", omega)
-    return map_rows(_with_temperature(temperature_rows.by_q), q, omega, axis=axis, where=where)
+    return map_rows(_with_temperature(temperature_by_q), q, omega, axis=axis, where=where)
 
 
 def mellowmax_temperature_parameter_gradient(
-    q: Any, omega: Any, *, axis: int = -1, where: Any = None, keepdims: bool = False
-) -> Any:
+    q: ArrayT | Numbers,
+    omega: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    keepdims: bool = False,
+) -> ArrayT:
     """The derivative of `mellowmax_temperature` with respect to `omega`.
 
     It is the derivative of mellowmax over the variance of `q` under the policy, and 1/2 where all
@@ -240,20 +242,22 @@ def mellowmax_temperature_parameter_gradient(
         0.5
     """
     check_parameter("omega", omega)
-    function = _with_temperature(temperature_rows.by_parameter)
+    function = _with_temperature(temperature_by_omega)
     return reduce_rows(function, q, omega, axis=axis, where=where, keepdims=keepdims)
 
 
-def _with_temperature(derivative: Any) -> Any:
+def _with_temperature(derivative: RowFunction) -> Callable[..., Array]:
     """A derivative of the temperature where the temperature itself is still to be found."""
 
-    def function(xp: Any, q: Any, omega: Any, mask: Any) -> Any:
-        return derivative(xp, q, omega, mask, temperature_rows(xp, q, omega, mask))
+    def function(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Array:
+        return derivative(xp, q, omega, mask, temperature(xp, q, omega, mask))
 
     return function
 
 
-def mellowmax_policy(q: Any, omega: Any, *, axis: int = -1, where: Any = None) -> Any:
+def mellowmax_policy(
+    q: ArrayT | Numbers, omega: Parameter, *, axis: int = -1, where: Mask = None
+) -> ArrayT:
     """The maximum-entropy policy whose expected value is mellowmax (section 6).
 
     A Boltzmann policy at the inverse temperature `mellowmax_temperature(q, omega)`. Its expected
@@ -276,10 +280,12 @@ def mellowmax_policy(q: Any, omega: Any, *, axis: int = -1, where: Any = None) -
         [0.0305 0.1574 0.8121]
     """
     check_parameter("omega", omega)
-    return map_rows(mellowmax_policy_rows, q, omega, axis=axis, where=where)
+    return map_rows(distributions.mellowmax, q, omega, axis=axis, where=where)
 
 
-def mellowmax_log_policy(q: Any, omega: Any, *, axis: int = -1, where: Any = None) -> Any:
+def mellowmax_log_policy(
+    q: ArrayT | Numbers, omega: Parameter, *, axis: int = -1, where: Mask = None
+) -> ArrayT:
     """The logarithm of `mellowmax_policy`, finite where the probability itself underflows.
 
     Examples:
@@ -287,10 +293,10 @@ def mellowmax_log_policy(q: Any, omega: Any, *, axis: int = -1, where: Any = Non
         [-1.9857 -0.1477]
     """
     check_parameter("omega", omega)
-    return map_rows(log_mellowmax_rows, q, omega, axis=axis, where=where)
+    return map_rows(distributions.log_mellowmax, q, omega, axis=axis, where=where)
 
 
-def sample(key: Any, policy: Any, *, axis: int = -1) -> Any:
+def sample(key: Key, policy: Array, *, axis: int = -1) -> Actions:
     """Draw one action from each row of a policy.
 
     Args:
@@ -307,13 +313,13 @@ def sample(key: Any, policy: Any, *, axis: int = -1) -> Any:
         >>> print(sample(np.random.default_rng(0), np.array([[0.0, 1.0], [1.0, 0.0]])))
         [1 0]
     """
-    xp = array_namespace(policy)
-    shape = moved(xp, policy, axis, -1).shape[:-1]
+    xp: Namespace = array_namespace(policy)
+    shape = move_axis(xp, policy, axis, -1).shape[:-1]
     like = policy if xp.finfo(policy.dtype).bits >= 32 else xp.astype(policy, xp.float32)
     return choose(policy, uniform(xp, key, shape, like), axis=axis)
 
 
-def choose(policy: Any, uniform: Any, *, axis: int = -1) -> Any:
+def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
     """The action of each row at which the cumulative probability passes a uniform number.
 
     `sample` for those who draw their random numbers in bulk.
@@ -331,10 +337,10 @@ def choose(policy: Any, uniform: Any, *, axis: int = -1) -> Any:
         >>> print(choose(np.array([[0.2, 0.8, 0.0], [0.2, 0.8, 0.0]]), np.array([0.1, 1.0])))
         [0 1]
     """
-    xp = array_namespace(policy)
+    xp: Namespace = array_namespace(policy)
     if xp.finfo(policy.dtype).bits < 32:
         policy = xp.astype(policy, xp.float32)
-    cumulative = xp.cumulative_sum(moved(xp, policy, axis, -1), axis=-1)
+    cumulative = xp.cumulative_sum(move_axis(xp, policy, axis, -1), axis=-1)
     total = cumulative[..., -1:]
     beyond = cumulative <= total * uniform[..., None]
     # Rounding may leave this true everywhere: stay below the total.

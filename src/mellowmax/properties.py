@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ._typing import Floats
 from .softmax import Softmax
 
 __all__ = ["Finding", "Properties", "probe"]
@@ -31,7 +32,7 @@ class Finding:
     """False if the witness violates the property."""
     worst: float
     """The number that decides, at the worst case found."""
-    witness: tuple[np.ndarray, ...]
+    witness: tuple[Floats, ...]
     """The worst case: one row of action values, or two for non-expansion."""
     text: str
     """The same in words."""
@@ -98,13 +99,13 @@ def probe(
     )
 
 
-def _rows(rng: np.random.Generator, actions: int, scale: float) -> np.ndarray:
+def _rows(rng: np.random.Generator, actions: int, scale: float) -> Floats:
     """Rows of every size from a thousandth to a thousand times the scale."""
     sizes = scale * 10 ** rng.uniform(-3, 3, size=(_BATCH, 1))
     return np.asarray(sizes * rng.normal(size=(_BATCH, actions)))
 
 
-def _approximates_max(softmax: Softmax, q: np.ndarray) -> Finding:
+def _approximates_max(softmax: Softmax, q: Floats) -> Finding:
     """Over the settings of its parameter, how near the value comes to the maximum of every row."""
     best = Finding(False, np.inf, (q[0],), "no valid setting")
     for setting in _settings(softmax):
@@ -150,7 +151,7 @@ def _non_expansion(
     return Finding(bool(ratio[worst] <= 1 + 1e-9), float(ratio[worst]), (x[worst], y[worst]), text)
 
 
-def _expansion(softmax: Softmax, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _expansion(softmax: Softmax, x: Floats, y: Floats) -> Floats:
     """`|value(x) - value(y)| / max|x - y|`; 0 for pairs so close that rounding would decide."""
     distance = np.max(np.abs(x - y), axis=-1)
     telling = distance > 1e-3 * np.max(np.abs(x), axis=-1)
@@ -180,7 +181,7 @@ def _differentiable(
     return best
 
 
-def _bend(softmax: Softmax, x: np.ndarray, direction: np.ndarray, h: float) -> np.ndarray:
+def _bend(softmax: Softmax, x: Floats, direction: Floats, h: float) -> Floats:
     """By how much the slope along a direction differs after and before x."""
     after, here, before = (softmax.value(x + s * h * direction) for s in (1, 0, -1))
     return np.asarray(np.abs((after - here) - (here - before)) / h)
@@ -201,5 +202,5 @@ def _starves_no_action(
     return best
 
 
-def _text(row: np.ndarray) -> str:
+def _text(row: Floats) -> str:
     return np.array2string(row, precision=4, separator=", ")

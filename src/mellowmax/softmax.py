@@ -1,4 +1,4 @@
-"""Layer 2: the pairs. A softmax is an operator and the policy that attains it.
+"""The pairs: a softmax is an operator and the policy that attains it.
 
 `sum(softmax.policy(q) * q) == softmax.value(q)` for every pair here. Planning uses the value and
 its gradient, tabular learning samples the policy, policy gradient uses its log-probabilities: an
@@ -6,6 +6,11 @@ algorithm that takes a `Softmax` works with any of them, and with yours.
 
 The pairs are frozen and hashable, and JAX sees through them: their parameter is data, so one
 compiled function serves a sweep over it.
+
+This is a module, not a function. What machine learning calls the softmax function, `exp(q)` divided
+by its sum, is `mellowmax.boltzmann_policy(q, 1.0)`; its logarithm is `boltzmann_log_policy`. The
+operators as functions are `mellowmax.boltzmann`, `mellowmax.mellowmax` and the others of
+`mellowmax.operators`, and the policies those of `mellowmax.policies`.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ import numpy as np
 from . import operators, policies
 from ._rows.arguments import check_parameter
 from ._rows.pytrees import pytree
+from ._typing import Actions, ArrayLike, ArrayT, Key, Mask, Numbers, Parameter
 
 __all__ = ["SOFTMAXES", "Boltzmann", "EpsilonGreedy", "Max", "Mean", "Mellowmax", "Softmax"]
 
@@ -48,22 +54,22 @@ class Softmax(ABC):
         return math.inf
 
     @abstractmethod
-    def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """One value for each row."""
 
     @abstractmethod
-    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """Probabilities of the actions, with `sum(policy * q) == value`."""
 
     @abstractmethod
-    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """Their logarithms, finite wherever a probability is not 0 but underflows."""
 
     @abstractmethod
-    def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """The gradient of the value with respect to `q`: weights that sum to 1."""
 
-    def sample(self, key: Any, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def sample(self, key: Key, q: ArrayLike, *, axis: int = -1, where: Mask = None) -> Actions:
         """An action for each row, drawn from the policy with the library's own random `key`."""
         return policies.sample(key, self.policy(q, axis=axis, where=where), axis=axis)
 
@@ -85,19 +91,19 @@ class Max(Softmax):
         """There is none."""
         return 0.0
 
-    def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`maximum(q)`."""
         return operators.maximum(q, axis=axis, where=where)
 
-    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`greedy_policy(q)`."""
         return policies.greedy_policy(q, axis=axis, where=where)
 
-    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`greedy_log_policy(q)`."""
         return policies.greedy_log_policy(q, axis=axis, where=where)
 
-    def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`maximum_gradient(q)`."""
         return operators.maximum_gradient(q, axis=axis, where=where)
 
@@ -115,19 +121,19 @@ class Mean(Softmax):
 
     non_expansion: ClassVar[bool] = True
 
-    def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mean(q)`."""
         return operators.mean(q, axis=axis, where=where)
 
-    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`uniform_policy(q)`."""
         return policies.uniform_policy(q, axis=axis, where=where)
 
-    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`uniform_log_policy(q)`."""
         return policies.uniform_log_policy(q, axis=axis, where=where)
 
-    def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mean_gradient(q)`."""
         return operators.mean_gradient(q, axis=axis, where=where)
 
@@ -146,24 +152,24 @@ class EpsilonGreedy(Softmax):
     non_expansion: ClassVar[bool] = True
 
     epsilon: Any
-    """The probability of a uniformly random action, in [0, 1]."""
+    """The probability of a uniformly random action, in [0, 1]: a number, or an array of them."""
 
     def __post_init__(self) -> None:
         _check_field(self, "epsilon", 0.0, 1.0)
 
-    def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`epsilon_greedy(q, epsilon)`."""
         return operators.epsilon_greedy(q, self.epsilon, axis=axis, where=where)
 
-    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`epsilon_greedy_policy(q, epsilon)`."""
         return policies.epsilon_greedy_policy(q, self.epsilon, axis=axis, where=where)
 
-    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`epsilon_greedy_log_policy(q, epsilon)`."""
         return policies.epsilon_greedy_log_policy(q, self.epsilon, axis=axis, where=where)
 
-    def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`epsilon_greedy_gradient(q, epsilon)`."""
         return operators.epsilon_greedy_gradient(q, self.epsilon, axis=axis, where=where)
 
@@ -180,7 +186,7 @@ class Boltzmann(Softmax):
     """
 
     beta: Any
-    """The inverse temperature: any number."""
+    """The inverse temperature: any number, or an array of them."""
 
     def __post_init__(self) -> None:
         _check_field(self, "beta")
@@ -195,22 +201,22 @@ class Boltzmann(Softmax):
         Along `q + t c` the second derivative is `2 beta Var(c) + beta^2 E[(q - Eq)(c - Ec)^2]`, and
         a variable whose values differ by at most 1 has a variance of at most 1/4.
         """
-        beta = float(np.max(np.abs(self.beta)))
+        beta = float(np.max(np.abs(np.asarray(self.beta))))
         return (2 * beta + beta * beta * width) / 4
 
-    def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`boltzmann(q, beta)`."""
         return operators.boltzmann(q, self.beta, axis=axis, where=where)
 
-    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`boltzmann_policy(q, beta)`."""
         return policies.boltzmann_policy(q, self.beta, axis=axis, where=where)
 
-    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`boltzmann_log_policy(q, beta)`."""
         return policies.boltzmann_log_policy(q, self.beta, axis=axis, where=where)
 
-    def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`boltzmann_gradient(q, beta)`, which can be negative."""
         return operators.boltzmann_gradient(q, self.beta, axis=axis, where=where)
 
@@ -229,7 +235,7 @@ class Mellowmax(Softmax):
     non_expansion: ClassVar[bool] = True
 
     omega: Any
-    """How near to the maximum: any number."""
+    """How near to the maximum: any number, or an array of them."""
 
     def __post_init__(self) -> None:
         _check_field(self, "omega")
@@ -238,19 +244,19 @@ class Mellowmax(Softmax):
         """`log(n_actions) / omega`: a mean is no less than its largest term over n (section 5)."""
         return _log_over(n_actions, self.omega)
 
-    def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mellowmax(q, omega)`."""
         return operators.mellowmax(q, self.omega, axis=axis, where=where)
 
-    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mellowmax_policy(q, omega)`."""
         return policies.mellowmax_policy(q, self.omega, axis=axis, where=where)
 
-    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mellowmax_log_policy(q, omega)`."""
         return policies.mellowmax_log_policy(q, self.omega, axis=axis, where=where)
 
-    def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mellowmax_gradient(q, omega)`."""
         return operators.mellowmax_gradient(q, self.omega, axis=axis, where=where)
 
@@ -274,6 +280,6 @@ def _check_field(pair: Softmax, name: str, *bounds: float) -> None:
         object.__setattr__(pair, name, np.asarray(value, np.float64))
 
 
-def _log_over(n_actions: int, parameter: Any) -> float:
-    least = float(np.min(parameter))
+def _log_over(n_actions: int, parameter: Parameter) -> float:
+    least = float(np.min(np.asarray(parameter)))
     return math.log(n_actions) / least if least > 0 else math.inf

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 import operator
 from numbers import Real
-from typing import Any
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from .._typing import Bools, Floats, Shape
+
 __all__ = ["array", "finite", "integers", "mask", "numbers", "raise_where", "real", "whole"]
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
-
-def array(name: str, values: Any) -> npt.NDArray[Any]:
+def array(name: str, values: object) -> npt.NDArray[Any]:
     """Anything array-like, as NumPy has it."""
     try:
         return np.asarray(values)
@@ -24,7 +23,7 @@ def array(name: str, values: Any) -> npt.NDArray[Any]:
         raise ValueError(f"`{name}` must be an array, got a ragged list") from error
 
 
-def numbers(name: str, values: Any) -> Floats:
+def numbers(name: str, values: object) -> Floats:
     """An array of real numbers in float64."""
     result = array(name, values)
     if result.dtype.kind not in "fiub":
@@ -32,7 +31,7 @@ def numbers(name: str, values: Any) -> Floats:
     return result.astype(np.float64, copy=False)
 
 
-def integers(name: str, values: Any, shape: tuple[int, ...] | None = None) -> npt.NDArray[Any]:
+def integers(name: str, values: object, shape: Shape | None = None) -> npt.NDArray[Any]:
     """An array of integers; an empty list is one too."""
     result = array(name, values)
     wrong = result.dtype.kind not in "iu" and result.size > 0
@@ -43,7 +42,7 @@ def integers(name: str, values: Any, shape: tuple[int, ...] | None = None) -> np
     return result
 
 
-def mask(name: str, values: Any, shape: tuple[int, ...]) -> Bools | None:
+def mask(name: str, values: object, shape: Shape) -> Bools | None:
     """A boolean array of a shape, or None."""
     if values is None:
         return None
@@ -69,10 +68,10 @@ def raise_where(bad: Bools, rule: str, values: npt.NDArray[Any]) -> None:
         raise ValueError(f"{rule}, got {values[at]:.10g} in {place}")
 
 
-def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+def whole(name: str, value: object, least: int, most: int | None = None) -> int:
     """A whole number in a range."""
     try:
-        result = operator.index(value)
+        result = operator.index(cast(SupportsIndex, value))
     except TypeError:
         result = least - 1
     if result < least or (most is not None and result > most):
@@ -81,9 +80,9 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
     return result
 
 
-def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
+def real(name: str, value: object, low: float = -math.inf, high: float = math.inf) -> float:
     """A finite number in a range."""
-    number: Any = value  # mypy knows no order of `Real`
+    number = cast(float, value)  # mypy knows no order of `Real`
     if not (isinstance(value, Real) and low <= number <= high and math.isfinite(number)):
         rule = "a finite number" if math.isinf(low) else f"in [{low:g}, {high:g}]"
         raise ValueError(f"`{name}` must be {rule}, got {value!r}")

@@ -1,71 +1,82 @@
-"""The distributions over actions, as kernels on rows: `[actions, rows]` in, `[actions, rows]` out.
+"""The policies, and their logarithms, as functions of rows: one probability for each action.
 
-They are the policies of layer 1 and, three of them, the gradients of the operators of layer 0:
-`max` has the greedy one, `mean` the uniform one, mellowmax Boltzmann's.
+Some are also gradients of operators: the greedy policy that of the maximum, the uniform one that of
+the mean, the epsilon-greedy one that of its own operator, and Boltzmann's that of mellowmax.
+
+Mellowmax's policy is Boltzmann's too, at an inverse temperature of each row's own (`temperature`).
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from .gaps import Gaps, count, gaps, upright
+from .._typing import Array, Namespace
+from .gaps import boltzmann_weights, count, exponents, gaps, gaps_to_best, normalised
+from .row_function import Kernel, RowFunction
+from .temperature import temperature
 
 __all__ = [
     "boltzmann",
-    "boltzmann_weights",
     "epsilon_greedy",
     "greedy",
     "log_boltzmann",
-    "logarithm",
+    "log_epsilon_greedy",
+    "log_greedy",
+    "log_mellowmax",
+    "log_uniform",
+    "mellowmax",
     "uniform",
 ]
 
+# Kernels. As derivatives of operators they are given the operator's value too, and need it not.
 
-def greedy(xp: Any, q: Any, zero: Any, mask: Any, _: Any = None) -> Any:
+
+def _greedy(
+    xp: Namespace, q: Array, zero: Array, mask: Array | None, _: Array | None = None
+) -> Array:
     """The best action; ties share equally."""
-    g = upright(xp, q, zero, mask)
+    g = gaps_to_best(xp, q, zero, mask)
     best = xp.astype(g.gap == 0, q.dtype)
-    return _normalised(xp, g, best)
+    return normalised(xp, g, best)
 
 
-def uniform(xp: Any, q: Any, zero: Any, mask: Any, _: Any = None) -> Any:
+def _uniform(
+    xp: Namespace, q: Array, zero: Array, mask: Array | None, _: Array | None = None
+) -> Array:
     """Every action that counts alike."""
-    g = upright(xp, q, zero, mask)
+    g = gaps_to_best(xp, q, zero, mask)
     share = (xp.ones_like(q) + 0 * g.gap) / count(xp, g)  # NaN stays NaN
     return share if mask is None else xp.where(mask, share, 0.0)
 
 
-def epsilon_greedy(xp: Any, q: Any, epsilon: Any, mask: Any, _: Any = None) -> Any:
+def _epsilon_greedy(
+    xp: Namespace, q: Array, epsilon: Array, mask: Array | None, _: Array | None = None
+) -> Array:
     """Uniform with probability epsilon, else greedy."""
-    spread = uniform(xp, q, epsilon, mask)
-    return epsilon * spread + (1 - epsilon) * greedy(xp, q, epsilon, mask)
+    even = _uniform(xp, q, epsilon, mask)
+    return epsilon * even + (1 - epsilon) * _greedy(xp, q, epsilon, mask)
 
 
-def boltzmann(xp: Any, q: Any, beta: Any, mask: Any, _: Any = None) -> Any:
+def _boltzmann(
+    xp: Namespace, q: Array, beta: Array, mask: Array | None, _: Array | None = None
+) -> Array:
     """Proportional to exp(beta * q)."""
     return boltzmann_weights(xp, gaps(xp, q, beta, mask))
 
 
-def boltzmann_weights(xp: Any, g: Gaps) -> Any:
-    """The same for gaps already at hand."""
-    return _normalised(xp, g, xp.exp(_exponents(xp, g)))
-
-
-def log_boltzmann(xp: Any, q: Any, beta: Any, mask: Any, _: Any = None) -> Any:
-    """The logarithm of `boltzmann`, finite for every action that has weight at all."""
+def _log_boltzmann(xp: Namespace, q: Array, beta: Array, mask: Array | None) -> Array:
+    """The logarithm of `_boltzmann`, finite for every action that has weight at all."""
     g = gaps(xp, q, beta, mask)
-    exponents = _exponents(xp, g)
-    weight = xp.exp(exponents)
-    if g.lost is not None:
-        weight = xp.where(g.lost, 0.0, weight)
-        exponents = xp.where(g.lost, -xp.inf, exponents)
-    return exponents - xp.log(xp.sum(weight, axis=0, keepdims=True))
+    log_weight = exponents(xp, g)
+    weight = xp.exp(log_weight)
+    if g.weightless is not None:
+        weight = xp.where(g.weightless, 0.0, weight)
+        log_weight = xp.where(g.weightless, -xp.inf, log_weight)
+    return log_weight - xp.log(xp.sum(weight, axis=0, keepdims=True))
 
 
-def logarithm(distribution: Any) -> Any:
+def _logarithm(distribution: Kernel) -> Kernel:
     """The logarithm of a distribution that has no better form, with a derivative where it is 0."""
 
-    def kernel(xp: Any, q: Any, parameter: Any, mask: Any) -> Any:
+    def kernel(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Array:
         policy = distribution(xp, q, parameter, mask)
         none = policy == 0
         return xp.where(none, -xp.inf, xp.log(xp.where(none, 1.0, policy)))
@@ -73,19 +84,13 @@ def logarithm(distribution: Any) -> Any:
     return kernel
 
 
-def _exponents(xp: Any, g: Gaps) -> Any:
-    """`-|beta| * (top - q)`: finite, but for what is not the best where beta is infinite."""
-    lowest = xp.finfo(g.gap.dtype).min
-    exponents = xp.maximum(0.0 - g.strength * g.gap, lowest)
-    if g.infinite is not None:
-        exponents = xp.where(g.infinite & (g.gap > 0), -xp.inf, exponents)
-    return exponents
-
-
-def _normalised(xp: Any, g: Gaps, weight: Any) -> Any:
-    """Weights scaled to sum to 1, with 0 for an action that has none."""
-    if g.lost is None:
-        return weight / xp.sum(weight, axis=0, keepdims=True)
-    weight = xp.where(g.lost, 0.0, weight)
-    share = weight / xp.sum(weight, axis=0, keepdims=True)
-    return share if g.mask is None else xp.where(g.mask, share, 0.0)
+greedy = RowFunction(_greedy)
+uniform = RowFunction(_uniform)
+epsilon_greedy = RowFunction(_epsilon_greedy)
+boltzmann = RowFunction(_boltzmann)
+mellowmax = RowFunction(_boltzmann, parameter=temperature)
+log_greedy = RowFunction(_logarithm(_greedy))
+log_uniform = RowFunction(_logarithm(_uniform))
+log_epsilon_greedy = RowFunction(_logarithm(_epsilon_greedy))
+log_boltzmann = RowFunction(_log_boltzmann)
+log_mellowmax = RowFunction(_log_boltzmann, parameter=temperature)

@@ -4,7 +4,7 @@
 - `iterate`: a loop that leaves as soon as every row has converged;
 - `uniform`: random numbers.
 
-With `dispatch`, which knows how each library compiles and differentiates, this is all that is
+With `row_function`, which knows how each library compiles and differentiates, this is all that is
 written for one library; everything else is written once.
 
 JAX and PyTorch are only ever imported for a caller who passed one of their arrays.
@@ -13,15 +13,25 @@ JAX and PyTorch are only ever imported for a caller who passed one of their arra
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
-__all__ = ["iterate", "truth", "uniform"]
+from .._typing import Array, Key, Namespace, Shape
+
+if TYPE_CHECKING:
+    import jax
+
+__all__ = ["Carry", "State", "iterate", "truth", "uniform"]
+
+State: TypeAlias = tuple[Array, ...]
+"""What a loop carries from step to step."""
+Carry: TypeAlias = tuple[Array, State, Array]
+"""The same under JAX: the number of steps, the state, and where it is done."""
 
 
-def truth(condition: Any) -> bool | None:
+def truth(condition: Array | bool) -> bool | None:
     """The value of a condition, or None while it is being traced and has none."""
     try:
         return bool(condition)
@@ -31,7 +41,9 @@ def truth(condition: Any) -> bool | None:
         raise
 
 
-def iterate(xp: Any, step: Callable[[Any], tuple[Any, Any]], state: Any, limit: int) -> Any:
+def iterate(
+    xp: Namespace, step: Callable[[State], tuple[State, Array]], state: State, limit: int
+) -> State:
     """Apply `step: state -> (state, done)` until `done` everywhere, about `limit` times at most.
 
     A state that is done must bear further steps: rows end at different times.
@@ -39,21 +51,22 @@ def iterate(xp: Any, step: Callable[[Any], tuple[Any, Any]], state: Any, limit: 
     if is_jax_namespace(xp):
         import jax
 
-        def unfinished(carry: Any) -> Any:
+        def unfinished(carry: Carry) -> jax.Array:
             i, _, done = carry
             return (i < limit) & ~xp.all(done)
 
         # An accelerator waits at each test of the condition, longer than a step takes.
-        at_once = 1 if jax.default_backend() == "cpu" else 2
+        steps_a_test = 1 if jax.default_backend() == "cpu" else 2
 
-        def advance(carry: Any) -> Any:
+        def advance(carry: Carry) -> Carry:
             i, inner, done = carry
-            for _ in range(at_once):
+            for _ in range(steps_a_test):
                 inner, done = step(inner)
-            return i + at_once, inner, done
+            return i + steps_a_test, inner, done
 
         first = (1, *step(state))
-        return jax.lax.while_loop(unfinished, advance, first)[1]
+        result: State = jax.lax.while_loop(unfinished, advance, first)[1]
+        return result
     for _ in range(limit):
         state, done = step(state)
         if xp.all(done):
@@ -61,17 +74,23 @@ def iterate(xp: Any, step: Callable[[Any], tuple[Any, Any]], state: Any, limit: 
     return state
 
 
-def uniform(xp: Any, key: Any, shape: tuple[int, ...], like: Any) -> Any:
-    """Uniform numbers from 0 to 1 (by rounding, 1 itself) from the library's own random `key`."""
+def uniform(xp: Namespace, key: Key, shape: Shape, like: Array) -> Array:
+    """Uniform numbers from 0 to 1 (by rounding, 1 itself) from the library's own random `key`.
+
+    They have the dtype of `like`, and its device.
+    """
     if is_jax_namespace(xp):
         import jax
 
-        return jax.random.uniform(key, shape, like.dtype)
-    if is_torch_namespace(xp):
+        draws: Array = jax.random.uniform(key, shape, like.dtype)
+    elif is_torch_namespace(xp):
         import torch
+        from array_api_compat import device
 
+        place = device(like)
         if isinstance(key, int):
-            key = torch.Generator(device=like.device).manual_seed(key)
-        return torch.rand(shape, generator=key, dtype=like.dtype, device=like.device)
-    draws = np.random.default_rng(key).random(shape)
-    return xp.asarray(draws, dtype=like.dtype)
+            key = torch.Generator(device=place).manual_seed(key)
+        draws = torch.rand(shape, generator=key, dtype=like.dtype, device=place)
+    else:
+        draws = xp.asarray(np.random.default_rng(key).random(shape), dtype=like.dtype)
+    return draws

@@ -1,15 +1,21 @@
 """Mellowmax of each row in one pass over it, for JAX on an accelerator.
 
-There the time goes into memory, and a pass for the best value, then others for the average gap to
-it, read the row again and again. Here a part of a row is known by four numbers, and two parts merge
-into one: each gap of the part whose best value is the lesser grows by the distance between the two
-best values. XLA makes one loop of it, and of whatever computes the row.
+There the time goes into reading memory, and one pass for the best value and others for the average
+gap to it read the row again and again. Here some actions of a row, a `Part`, are known by four
+numbers, and two parts merge into one: the gaps of the part with the lesser best value grow by the
+distance between the two best values. XLA makes one loop of it, and of whatever computes the row.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from .._typing import Array, Namespace
+
+if TYPE_CHECKING:
+    import jax
 
 __all__ = ["Part", "mellowmax"]
 
@@ -18,17 +24,18 @@ LOOP = 31
 
 
 class Part(NamedTuple):
-    """Some actions of a row. Gaps are halved and `k` is doubled, as in `_gaps`."""
+    """Some actions of a row, with `k = |omega|`. Gaps are halved and `k` doubled, as in `gaps`."""
 
-    best: Any  # the best value, or for a negative omega the least
-    weight: Any  # the sum of `one * exp(-k * gap)`; 0 for no action at all
-    below: Any  # the sum of `one * (exp(-k * gap) - 1) / k`, which for `k = 0` is `-one * gap`
-    omega: Any  # the parameter: a reduction sees nothing that is not in its parts
+    best: Array  # the best value, or for a negative omega the least
+    weight: Array  # the sum of `one * exp(-k * gap)`; 0 for no action at all
+    below: Array  # the sum of `one * (exp(-k * gap) - 1) / k`, which for `k = 0` is `-one * gap`
+    omega: Array  # the parameter: a reduction sees nothing that is not in its parts
 
 
-def mellowmax(xp: Any, q: Any, omega: Any, mask: Any) -> Any:
-    """What `operators.mellowmax` computes; `q` is `[actions, rows]`."""
+def mellowmax(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Array:
+    """The kernel of `values.mellowmax` for an accelerator."""
     import jax
+    import jax.numpy as jnp
 
     one = 2.0 ** -math.frexp(q.shape[0])[1]  # so small that no sum overflows
     weight = xp.full_like(q, one)
@@ -37,7 +44,7 @@ def mellowmax(xp: Any, q: Any, omega: Any, mask: Any) -> Any:
     part = Part(q, weight, xp.zeros_like(q), xp.broadcast_to(omega, q.shape))
     nothing = (xp.zeros((), q.dtype),) * len(part)
 
-    def merge(x: Any, y: Any) -> Any:
+    def merge(x: Sequence[jax.Array], y: Sequence[jax.Array]) -> tuple[jax.Array, ...]:
         return tuple(_merged(xp, Part(*x), Part(*y)))
 
     while (actions := part.best.shape[0]) > 1:
@@ -45,19 +52,19 @@ def mellowmax(xp: Any, q: Any, omega: Any, mask: Any) -> Any:
         size = -(-actions // groups)
         size += size & (size - 1) == 0
         padding = [(0, groups * size - actions), (0, 0)]
-        grouped = (xp.pad(x, padding).reshape(groups, size, -1) for x in part)
+        grouped = (jnp.pad(x, padding).reshape(groups, size, -1) for x in part)
         part = Part(*jax.lax.reduce(tuple(grouped), nothing, merge, (1,)))
     return _value(xp, part._replace(omega=omega))
 
 
-def _merged(xp: Any, x: Part, y: Part) -> Part:
+def _merged(xp: Namespace, x: Part, y: Part) -> Part:
     """Two parts of a row as one."""
     omega = xp.where(x.weight > 0, x.omega, y.omega)
-    x_is_best = xp.where(omega < 0, x.best <= y.best, x.best >= y.best)
-    x_is_best = (y.weight == 0) | ((x.weight > 0) & x_is_best)
+    x_has_best = xp.where(omega < 0, x.best <= y.best, x.best >= y.best)
+    x_has_best = (y.weight == 0) | ((x.weight > 0) & x_has_best)
     first, second = (
         Part(*(xp.where(choice, a, b) for a, b in zip(x, y, strict=True)))
-        for choice in (x_is_best, ~x_is_best)
+        for choice in (x_has_best, ~x_has_best)
     )
     apart = (first.best != second.best) & (second.weight > 0)
     distance = xp.where(apart, xp.abs(0.5 * first.best - 0.5 * second.best), 0.0)
@@ -74,13 +81,13 @@ def _merged(xp: Any, x: Part, y: Part) -> Part:
     )
 
 
-def _count(xp: Any, part: Part) -> Any:
+def _count(xp: Namespace, part: Part) -> Array:
     """How many actions there are, times `one`; nothing hangs on it where `omega` is infinite."""
     below = 2 * xp.abs(part.omega) * part.below
     return part.weight - xp.where(below == below, below, 0.0)
 
 
-def _value(xp: Any, row: Part) -> Any:
+def _value(xp: Namespace, row: Part) -> Array:
     """The best value less the average gap."""
     k, count = 2 * xp.abs(row.omega), _count(xp, row)
     below = k * row.below / count

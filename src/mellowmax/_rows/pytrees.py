@@ -6,8 +6,10 @@ import dataclasses
 import importlib.abc
 import importlib.util
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TypeVar
 
 __all__ = ["pytree"]
 
@@ -21,10 +23,10 @@ def pytree(cls: type[T]) -> type[T]:
     def register() -> None:
         from jax import tree_util
 
-        def flatten(tree: Any) -> Any:
+        def flatten(tree: T) -> tuple[list[tuple[object, object]], None]:
             return [(tree_util.GetAttrKey(name), getattr(tree, name)) for name in names], None
 
-        def unflatten(_: Any, data: Any) -> Any:
+        def unflatten(_: None, data: Sequence[object]) -> T:
             tree = object.__new__(cls)  # JAX puts placeholders into fields: nothing to check
             for name, value in zip(names, data, strict=True):
                 object.__setattr__(tree, name, value)
@@ -45,7 +47,9 @@ class _OnceJaxIsImported(importlib.abc.MetaPathFinder):
     def __init__(self) -> None:
         self.calls: list[Callable[[], None]] = []
 
-    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """JAX's own module spec, with the calls added to its loader; None for other modules."""
         if name != "jax" or self not in sys.meta_path:
             return None
@@ -57,7 +61,7 @@ class _OnceJaxIsImported(importlib.abc.MetaPathFinder):
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
 
-            def execute_and_call(module: Any) -> None:
+            def execute_and_call(module: ModuleType) -> None:
                 execute(module)
                 sys.meta_path.remove(self)
                 for call in self.calls:

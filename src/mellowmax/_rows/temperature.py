@@ -18,25 +18,36 @@ The derivative is that of the implicit function, in closed form.
 
 from __future__ import annotations
 
-from typing import Any
+from .._typing import Array, Namespace
+from .gaps import (
+    Gaps,
+    UnitRow,
+    boltzmann_weights,
+    count,
+    cumulants,
+    gaps,
+    infinitely_wide,
+    mellow_gap,
+    omega_slope,
+    unit_row,
+)
+from .libraries import State, iterate, truth
+from .row_function import RowFunction
 
-from . import distributions as _distributions
-from .dispatch import Rowwise
-from .gaps import Gaps, Spread, count, cumulants, gaps, mellow_gap, omega_slope, spread, unbounded
-from .libraries import iterate, truth
-
-__all__ = ["temperature_rows"]
+__all__ = ["temperature", "temperature_by_omega", "temperature_by_q"]
 
 LIMIT = 60
 """Steps at most: several times what any row is known to need."""
 
 
-def _temperature(xp: Any, q: Any, omega: Any, mask: Any) -> Any:
+def _temperature(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Array:
     g = gaps(xp, q, omega, mask)
-    row = spread(xp, g)
+    row = unit_row(xp, g)
     log_target = xp.log(mellow_gap(xp, g)) - xp.log(row.scale)
     b = g.sign * (0.5 * _root(xp, g, row, log_target) / row.scale)
-    if g.lost is not None:  # a limit of 0 keeps its sign, and with it what is infinitely far away
+    if (
+        g.weightless is not None
+    ):  # a limit of 0 keeps its sign: what is infinitely far has no weight
         nearly_0 = g.sign * xp.finfo(b.dtype).smallest_normal
         b = xp.where(b == 0, nearly_0, b)
     if truth(xp.any(row.narrow)) is not False:
@@ -44,7 +55,7 @@ def _temperature(xp: Any, q: Any, omega: Any, mask: Any) -> Any:
     return b if g.infinite is None else xp.where(g.infinite, omega, b)
 
 
-def _narrow_ratio(xp: Any, g: Gaps, row: Spread) -> Any:
+def _narrow_ratio(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
     """`b / omega` of a narrow row, by its series."""
     _, second, third, fourth = cumulants(xp, g, row.unit)
     second = xp.where(second == 0, 1.0, second)
@@ -52,7 +63,7 @@ def _narrow_ratio(xp: Any, g: Gaps, row: Spread) -> Any:
     return 0.5 - row.width * (skew / 24 - row.width * (fourth / second - skew * skew) / 48)
 
 
-def _root(xp: Any, g: Gaps, row: Spread, log_target: Any) -> Any:
+def _root(xp: Namespace, g: Gaps, row: UnitRow, log_target: Array) -> Array:
     """`t` with `log D(t) = log_target`, by Halley's method inside a bracket."""
     info = xp.finfo(row.unit.dtype)
     positive = row.unit > 0
@@ -68,7 +79,7 @@ def _root(xp: Any, g: Gaps, row: Spread, log_target: Any) -> Any:
     high = xp.maximum(xp.minimum(row.width, high), low)
     start = xp.minimum(xp.maximum(row.width / 2, low), high)
 
-    def halley(state: Any) -> Any:
+    def halley(state: State) -> tuple[State, Array]:
         t, low, high = state
         weight = xp.exp(-t * beyond)
         total = xp.sum(weight, axis=0, keepdims=True) - others
@@ -97,37 +108,37 @@ def _root(xp: Any, g: Gaps, row: Spread, log_target: Any) -> Any:
         return (step, low, high), done
 
     root = iterate(xp, halley, (start, low, high), LIMIT)[0]
-    rows = unbounded(xp, g)
+    rows = infinitely_wide(xp, g)
     if rows is None:
         return root
     out_of_reach = rows & ~(log_target < log_mean)  # as low as mellowmax: the limit is b = 0
     return xp.where(out_of_reach, 0.0, root)
 
 
-def _weighted_actions(xp: Any, g: Gaps) -> Any:
+def _weighted_actions(xp: Namespace, g: Gaps) -> Array | int:
     """How many actions of each row have weight: those that count and are not at -infinity."""
-    if g.lost is None:
+    if g.weightless is None:
         return count(xp, g)
-    return xp.sum(xp.astype(~g.lost, g.gap.dtype), axis=0, keepdims=True)
+    return xp.sum(xp.astype(~g.weightless, g.gap.dtype), axis=0, keepdims=True)
 
 
-def _by_q(xp: Any, q: Any, omega: Any, mask: Any, b: Any) -> Any:
+def _by_q(xp: Namespace, q: Array, omega: Array, mask: Array | None, b: Array) -> Array:
     """(softmax_omega(q) - pi (1 + b (q - mm))) / Var_pi(q); the derivative of the series if narrow.
 
     Where the policy does not move with `b` (all values equal, or an infinite omega) it is 0.
     """
     g = gaps(xp, q, omega, mask)
-    row = spread(xp, g)
+    row = unit_row(xp, g)
     policy, variance, deviation = _moments(xp, q, b, mask, row)
     t = 2 * g.sign * b * row.scale
-    change = _distributions.boltzmann_weights(xp, g) - policy * (1 - t * deviation)
+    change = boltzmann_weights(xp, g) - policy * (1 - t * deviation)
     by_q = change / xp.where(variance == 0, 1.0, variance) / (2 * row.scale) / (2 * row.scale)
     frozen = (variance == 0) | _at_a_limit(xp, g, omega, b)
     by_q = xp.where(row.narrow, _narrow_by_q(xp, g, row), xp.where(frozen, 0.0, by_q))
     return by_q if mask is None else xp.where(mask, by_q, 0.0)
 
 
-def _narrow_by_q(xp: Any, g: Gaps, row: Spread) -> Any:
+def _narrow_by_q(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
     """The derivative of `omega * _narrow_ratio`, term by term."""
     c, second, third, fourth = cumulants(xp, g, row.unit)
     flat = second == 0
@@ -140,30 +151,34 @@ def _narrow_by_q(xp: Any, g: Gaps, row: Spread) -> Any:
     return xp.where(flat, 0.0, k * k * series / count(xp, g))
 
 
-def _by_omega(xp: Any, q: Any, omega: Any, mask: Any, b: Any) -> Any:
+def _by_omega(xp: Namespace, q: Array, omega: Array, mask: Array | None, b: Array) -> Array:
     """The derivative of mellowmax over the variance under the policy: 1/2 where all are equal."""
     g = gaps(xp, q, omega, mask)
-    row = spread(xp, g)
+    row = unit_row(xp, g)
     _, variance, _ = _moments(xp, q, b, mask, row)
-    slope = omega_slope(xp, g, row, _distributions.boltzmann_weights(xp, g))
+    slope = omega_slope(xp, g, row, boltzmann_weights(xp, g))
     by_omega = slope / xp.where(variance == 0, 1.0, variance)
     by_omega = xp.where(variance == 0, 0.5, by_omega)
     return xp.where(_at_a_limit(xp, g, omega, b), 0.0, by_omega)
 
 
-def _at_a_limit(xp: Any, g: Gaps, omega: Any, b: Any) -> Any:
+def _at_a_limit(xp: Namespace, g: Gaps, omega: Array, b: Array) -> Array:
     """Rows whose `b` is infinite, or the limit 0: there it does not move."""
-    rows, infinite = unbounded(xp, g), xp.isinf(omega)
+    rows, infinite = infinitely_wide(xp, g), xp.isinf(omega)
     if rows is None:
         return infinite
     return infinite | (rows & (xp.abs(b) <= xp.finfo(b.dtype).smallest_normal))
 
 
-def _moments(xp: Any, q: Any, b: Any, mask: Any, row: Spread) -> tuple[Any, Any, Any]:
+def _moments(
+    xp: Namespace, q: Array, b: Array, mask: Array | None, row: UnitRow
+) -> tuple[Array, Array, Array]:
     """The policy, and the variance and the deviations of the unit gaps under it."""
-    policy = _distributions.boltzmann(xp, q, b, mask)
+    policy = boltzmann_weights(xp, gaps(xp, q, b, mask))
     deviation = row.unit - xp.sum(policy * row.unit, axis=0, keepdims=True)
     return policy, xp.sum(policy * deviation * deviation, axis=0, keepdims=True), deviation
 
 
-temperature_rows = Rowwise(_temperature, Rowwise(_by_q), Rowwise(_by_omega))
+temperature_by_q = RowFunction(_by_q)
+temperature_by_omega = RowFunction(_by_omega)
+temperature = RowFunction(_temperature, (temperature_by_q, temperature_by_omega))

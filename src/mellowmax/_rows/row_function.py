@@ -1,0 +1,242 @@
+"""Functions of independent rows: how each library works through them and differentiates them.
+
+NumPy takes a batch chunk by chunk, so that temporaries stay in cache and their memory is bounded.
+JAX compiles the same, and folds `vmap` into the rows; PyTorch gets an autograd function with the
+same closed forms. JAX and PyTorch are only ever imported for a caller who passed one of their
+arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+from array_api_compat import is_jax_namespace, is_numpy_namespace, is_torch_namespace
+
+from .._typing import Array, Namespace
+
+if TYPE_CHECKING:
+    import jax
+    import torch
+
+__all__ = ["Kernel", "RowFunction"]
+
+Kernel: TypeAlias = Callable[..., Array]
+"""A formula, `kernel(xp, q, parameter, mask)`: `[actions, rows]` in, that or `[1, rows]` out."""
+
+NUMPY_CHUNK = 1 << 16
+"""Elements of a chunk: few enough to stay in cache, enough to hide the cost of the calls."""
+XLA_CPU_CHUNK = 3584
+"""The same for XLA on a CPU, where larger operations run slower (measured with 4096 and more)."""
+XLA_CHUNK = 1 << 26
+"""The same for XLA on an accelerator: enough to fill it, and a bound on its memory."""
+
+
+class RowFunction:
+    """A function of independent rows, for every library.
+
+    It is called as `function(xp, q, parameter, mask)`, with `q [rows, actions]`, a `parameter` of
+    `[rows, 1]`, or of `[1, 1]` for all rows, and a `mask` like `q` or None. The result is
+    `[rows, 1]` or `[rows, actions]`. A derivative takes the result of what it is the derivative of
+    as a fourth array.
+
+    Args:
+        kernel: the formula. It is called alike, but with every array transposed: with the actions
+            first, an operation between actions is one over long vectors.
+        derivatives: for a function of one number a row, its closed-form derivatives with respect to
+            `q` and, where it has one, to the parameter. They are used instead of differentiating
+            through the kernel, and are differentiated in turn for the higher orders.
+        parameter: the function of rows that gives the kernel its parameter, as mellowmax's policy
+            is a Boltzmann policy at a temperature that hangs on the row and on omega.
+        on_accelerator: the kernel that JAX takes there, if it is another.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        derivatives: Sequence[RowFunction] = (),
+        *,
+        parameter: RowFunction | None = None,
+        on_accelerator: Kernel | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.derivatives = tuple(derivatives)
+        self.parameter = parameter
+        self.on_accelerator = on_accelerator or kernel
+
+    def __call__(self, xp: Namespace, *arrays: Array | None) -> Array:
+        if is_jax_namespace(xp):
+            return cast(Array, self._jax(*arrays))
+        if is_numpy_namespace(xp):
+            return self._numpy(*cast(Any, arrays))
+        if is_torch_namespace(xp) and self.derivatives:
+            return cast(Array, self._torch.apply(*arrays))
+        return self._all_rows_at_once(self.kernel, xp, *arrays)
+
+    def _all_rows_at_once(self, kernel: Kernel, xp: Namespace, *arrays: Array | None) -> Array:
+        """The kernel on arrays transposed for it, its result transposed back."""
+        if self.parameter is not None:
+            q, _, mask = arrays
+            arrays = (q, self.parameter(xp, *arrays), mask)
+        return kernel(xp, *(None if x is None else x.T for x in arrays)).T
+
+    def _numpy(self, *arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Chunk by chunk."""
+        rows, actions = arrays[0].shape
+        width = max(1, NUMPY_CHUNK // actions)
+        result = None
+        for start in range(0, max(rows, 1), width):
+            chunk = slice(start, start + width)
+            columns: list[Array | None] = [
+                _columns(x if _is_for_all_rows(x) else x[chunk]) for x in arrays
+            ]
+            if self.parameter is not None:
+                columns[1] = self.parameter.kernel(np, *columns)
+            part = cast(npt.NDArray[Any], self.kernel(np, *columns)).T
+            if result is None:
+                result = np.empty((rows, part.shape[1]), dtype=part.dtype)
+            result[chunk] = part
+        return cast(npt.NDArray[Any], result)
+
+    @functools.cached_property
+    def _jax(self) -> Callable[..., jax.Array]:
+        """Compiled, chunk by chunk, so that each leaves a loop when it has converged."""
+        import jax
+        import jax.numpy as jnp
+        from jax.custom_batching import custom_vmap
+
+        def in_chunks(kernel: Kernel, elements: int, *arrays: jax.Array) -> jax.Array:
+            at_once = functools.partial(self._all_rows_at_once, kernel, jnp)
+            rows, actions = arrays[0].shape
+            width = max(1, elements // actions // 16) * 16
+            if rows <= width:
+                return at_once(*arrays)
+
+            def one_chunk(i: jax.Array, result: jax.Array) -> jax.Array:
+                start = i * width  # the last chunk is moved back to fit, and repeats some rows
+                chunk = (
+                    x if _is_for_all_rows(x) else jax.lax.dynamic_slice_in_dim(x, start, width)
+                    for x in arrays
+                )
+                return jax.lax.dynamic_update_slice_in_dim(result, at_once(*chunk), start, axis=0)
+
+            result = jnp.zeros(jax.eval_shape(at_once, *arrays).shape, arrays[0].dtype)
+            return jax.lax.fori_loop(0, -(-rows // width), one_chunk, result)
+
+        @custom_vmap  # type: ignore[untyped-decorator]
+        def value(*arrays: jax.Array) -> jax.Array:
+            return jax.lax.platform_dependent(
+                *arrays,
+                cpu=functools.partial(in_chunks, self.kernel, XLA_CPU_CHUNK),
+                default=functools.partial(in_chunks, self.on_accelerator, XLA_CHUNK),
+            )
+
+        @value.def_vmap  # type: ignore[untyped-decorator]
+        def _(batch: int, batched: Sequence[bool], *arrays: jax.Array) -> tuple[jax.Array, bool]:
+            """A batch is more rows."""
+            rows = arrays[0].shape[1 if batched[0] else 0]
+            flat = []
+            for x, is_batched in zip(arrays, batched, strict=True):
+                if x is None or (x.shape == (1, 1) and not is_batched):
+                    flat.append(x)
+                else:
+                    x = jnp.broadcast_to(x, (batch, rows, x.shape[-1]))
+                    flat.append(x.reshape(-1, x.shape[-1]))
+            result = value(*flat)
+            return result.reshape(batch, rows, -1), True
+
+        function = jax.custom_jvp(value)
+
+        def jvp(
+            primals: Sequence[jax.Array], tangents: Sequence[jax.Array]
+        ) -> tuple[jax.Array, jax.Array]:
+            if not self.derivatives:
+                at_once = functools.partial(self._all_rows_at_once, self.kernel, jnp)
+                result, total = jax.jvp(at_once, primals, tangents)
+                return result, total
+            result = function(*primals)
+            total = jnp.zeros_like(result)
+            for by, tangent in zip(self.derivatives, tangents, strict=False):
+                if not isinstance(tangent, jax.custom_derivatives.SymbolicZero):
+                    part = by._jax(*primals, result) * tangent
+                    total = total + jnp.sum(part, axis=1, keepdims=True)
+            return result, total
+
+        function.defjvp(jvp, symbolic_zeros=bool(self.derivatives))
+        compiled: Callable[..., jax.Array] = jax.jit(function)
+        return compiled
+
+    @functools.cached_property
+    def _torch(self) -> type[torch.autograd.Function]:
+        """An autograd function with the closed forms for both directions."""
+        import array_api_compat.torch as xp
+        import torch
+
+        rule = self
+
+        class Function(torch.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(*arrays: torch.Tensor) -> torch.Tensor:
+                return rule._all_rows_at_once(rule.kernel, xp, *arrays)
+
+            @staticmethod
+            def setup_context(
+                ctx: torch.autograd.function.FunctionCtx,
+                inputs: Sequence[torch.Tensor],
+                output: torch.Tensor,
+            ) -> None:
+                ctx.save_for_backward(*inputs, output)
+                ctx.save_for_forward(*inputs, output)
+
+            @staticmethod
+            def backward(
+                ctx: torch.autograd.function.FunctionCtx, cotangent: torch.Tensor
+            ) -> tuple[torch.Tensor | None, ...]:
+                saved, by_q, by_parameter = ctx.saved_tensors, None, None
+                if ctx.needs_input_grad[0]:
+                    by_q = cotangent * rule.derivatives[0](xp, *saved)
+                if ctx.needs_input_grad[1]:
+                    by_parameter = cotangent * rule.derivatives[1](xp, *saved)
+                    by_parameter = by_parameter.sum_to_size(saved[1].shape)
+                return by_q, by_parameter, None
+
+            @staticmethod
+            def jvp(
+                ctx: torch.autograd.function.FunctionCtx, *tangents: torch.Tensor | None
+            ) -> torch.Tensor:
+                total = torch.zeros_like(ctx.saved_tensors[-1])
+                for by, tangent in zip(rule.derivatives, tangents, strict=False):
+                    if tangent is not None:
+                        part = by(xp, *ctx.saved_tensors) * tangent
+                        total = total + part.sum(1, keepdim=True)
+                return total
+
+            @staticmethod
+            def vmap(
+                info: torch.autograd.function.VmapInfo,
+                in_dims: Sequence[int | None],
+                *arrays: torch.Tensor,
+            ) -> tuple[torch.Tensor, int]:
+                """A batch is more rows."""
+                batched: list[torch.Tensor] = [
+                    x if x is None else x.unsqueeze(0) if dim is None else x.movedim(dim, 0)
+                    for x, dim in zip(arrays, in_dims, strict=True)
+                ]
+                rows = (info.batch_size, batched[0].shape[1])
+                flat = [x if x is None else x.expand(*rows, -1).flatten(0, 1) for x in batched]
+                return Function.apply(*flat).unflatten(0, rows), 0
+
+        return Function
+
+
+def _columns(x: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+    """Rows as columns, next to each other in memory."""
+    return None if x is None else np.ascontiguousarray(x.T)
+
+
+def _is_for_all_rows(x: Array | None) -> bool:
+    """Not one a row, but one that all rows share (or nothing)."""
+    return x is None or x.shape[0] == 1

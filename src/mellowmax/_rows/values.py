@@ -1,0 +1,126 @@
+"""The operators as functions of rows, one value for each, and their closed-form derivatives.
+
+Each is the best value less an average gap to it (see `gaps`). Its gradient with respect to the
+action values is a distribution of `distributions`, but for Boltzmann's, which has a form of its
+own: its weights sum to 1, and can be negative.
+"""
+
+from __future__ import annotations
+
+from .._typing import Array, Namespace
+from . import distributions, one_pass
+from .gaps import (
+    Gaps,
+    boltzmann_weights,
+    gaps,
+    gaps_to_best,
+    mean_gap,
+    mellow_gap,
+    omega_slope,
+    unit_row,
+    value_at,
+)
+from .row_function import RowFunction
+
+__all__ = [
+    "boltzmann",
+    "boltzmann_by_beta",
+    "boltzmann_by_q",
+    "epsilon_greedy",
+    "epsilon_greedy_by_epsilon",
+    "maximum",
+    "mean",
+    "mellowmax",
+    "mellowmax_by_omega",
+]
+
+# Kernels.
+
+
+def _maximum(xp: Namespace, q: Array, _: Array, mask: Array | None) -> Array:
+    counted = q if mask is None else xp.where(mask, q, -xp.inf)
+    return xp.max(counted, axis=0, keepdims=True)
+
+
+def _mean(xp: Namespace, q: Array, zero: Array, mask: Array | None) -> Array:
+    g = gaps_to_best(xp, q, zero, mask)
+    return value_at(g, mean_gap(xp, g))
+
+
+def _epsilon_greedy(xp: Namespace, q: Array, epsilon: Array, mask: Array | None) -> Array:
+    g = gaps_to_best(xp, q, epsilon, mask)
+    return value_at(g, xp.where(epsilon == 0, 0.0, epsilon * mean_gap(xp, g)))
+
+
+def _boltzmann(xp: Namespace, q: Array, beta: Array, mask: Array | None) -> Array:
+    g = gaps(xp, q, beta, mask)
+    policy = boltzmann_weights(xp, g)
+    return value_at(g, xp.sum(policy * g.gap, axis=0, keepdims=True))
+
+
+def _mellowmax(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Array:
+    g = gaps(xp, q, omega, mask)
+    return value_at(g, mellow_gap(xp, g))
+
+
+# Kernels of their derivatives. They are given the operator's value too, and need it not.
+
+
+def _epsilon_greedy_by_epsilon(
+    xp: Namespace, q: Array, epsilon: Array, mask: Array | None, _: Array | None = None
+) -> Array:
+    """The mean less the maximum."""
+    return -2 * mean_gap(xp, gaps_to_best(xp, q, epsilon, mask))
+
+
+def _boltzmann_by_q(
+    xp: Namespace, q: Array, beta: Array, mask: Array | None, _: Array | None = None
+) -> Array:
+    """The policy times `1 + beta (q - boltz)`, which is negative far below."""
+    g = gaps(xp, q, beta, mask)
+    policy = boltzmann_weights(xp, g)
+    return policy * (1 - g.strength * _deviation(xp, g, policy))
+
+
+def _boltzmann_by_beta(
+    xp: Namespace, q: Array, beta: Array, mask: Array | None, _: Array | None = None
+) -> Array:
+    """The variance of q under the policy."""
+    g = gaps(xp, q, beta, mask)
+    policy = boltzmann_weights(xp, g)
+    deviation = 2 * _deviation(xp, g, policy)
+    return xp.sum(policy * deviation * deviation, axis=0, keepdims=True)
+
+
+def _deviation(xp: Namespace, g: Gaps, policy: Array) -> Array:
+    """How far each gap is from the average under the policy; 0 without weight, however far."""
+    deviation = g.gap - xp.sum(policy * g.gap, axis=0, keepdims=True)
+    return xp.where(policy > 0, deviation, 0.0)
+
+
+def _mellowmax_by_omega(
+    xp: Namespace, q: Array, omega: Array, mask: Array | None, _: Array | None = None
+) -> Array:
+    """(boltz - mm) / omega, which at 0 is half the variance."""
+    g = gaps(xp, q, omega, mask)
+    row = unit_row(xp, g)
+    slope = omega_slope(xp, g, row, boltzmann_weights(xp, g))
+    return 4 * row.scale * (row.scale * slope)
+
+
+epsilon_greedy_by_epsilon = RowFunction(_epsilon_greedy_by_epsilon)
+boltzmann_by_q = RowFunction(_boltzmann_by_q)
+boltzmann_by_beta = RowFunction(_boltzmann_by_beta)
+mellowmax_by_omega = RowFunction(_mellowmax_by_omega)
+
+maximum = RowFunction(_maximum, [distributions.greedy])
+mean = RowFunction(_mean, [distributions.uniform])
+epsilon_greedy = RowFunction(
+    _epsilon_greedy, [distributions.epsilon_greedy, epsilon_greedy_by_epsilon]
+)
+boltzmann = RowFunction(_boltzmann, [boltzmann_by_q, boltzmann_by_beta])
+mellowmax = RowFunction(
+    _mellowmax,
+    [distributions.boltzmann, mellowmax_by_omega],
+    on_accelerator=one_pass.mellowmax,
+)
