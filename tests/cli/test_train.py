@@ -28,6 +28,7 @@ from mellowmax.cli import train as practice
 from mellowmax.cli.evaluate import Measured
 from mellowmax.deep import HeldTemperature
 from mellowmax.deep.checkpoint import BlockState, block_path, describe, save
+from mellowmax.deep.episodes import EpisodeLog
 from mellowmax.deep.rollouts.rollouts import WIDTH
 
 # The command line, with a checkpoint after every batch.
@@ -358,16 +359,16 @@ def test_ctrl_c_while_measuring_ends_it(monkeypatch, command, undisturbed):
 @pytest.mark.parametrize("softmax", [Max(), Mean(), EpsilonGreedy(0.1), HeldTemperature(2.0)])
 def test_the_softmax_of_a_checkpoint_comes_back(tmp_path, softmax):
     """Those without a parameter, too."""
-    learner = deep.reinforce(softmax)
+    learner = deep.reinforce(softmax, discount=0.99)
     width = WIDTH
     learners = jax.tree.map(lambda x: np.full(width, x, np.float32), learner)
     keys = np.zeros((width, 2), np.uint32)
-    description = described(
+    description = describe(
         learners, "CartPole-v1", keys, np.arange(width), deep.GymnasiumRollouts("CartPole-v1")
     )
     state = learner.init(jax.random.key(0), 4, 2)
     states = jax.tree.map(lambda x: np.broadcast_to(x, (width, *x.shape)), state)
-    save(path_of(tmp_path, 0), description, Stand.begin(states, 2, 10))
+    save(block_path(tmp_path, 0), description, BlockState(states, EpisodeLog.empty(2, 10)))
     saved = deep.load_policy(tmp_path, 1)
     assert type(saved.policy.softmax) is type(softmax)
     measured = Measured(saved, 1, "CartPole-v1", deep.Evaluation(np.ones(1), np.ones(1)), None)

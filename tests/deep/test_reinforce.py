@@ -12,7 +12,15 @@ import pytest
 from scipy.optimize import brentq
 
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
-from mellowmax.deep import Episodes, HeldTemperature, Network, Policy, Reinforce, State, reinforce
+from mellowmax.deep import (
+    Episodes,
+    HeldTemperature,
+    Network,
+    Policy,
+    Reinforce,
+    ReinforceState,
+    reinforce,
+)
 
 gradient = jax.jit(Reinforce.gradient)
 advantages = jax.jit(Reinforce.advantages)
@@ -28,7 +36,7 @@ def network(seed, *sizes, dtype=np.float64):
 
 def state_of(learner, network, baseline=None):
     """What a run has learned that has these networks, and has not learned before."""
-    return State(network, baseline, learner.optimiser.init((network, baseline)))
+    return ReinforceState(network, baseline, learner.optimiser.init((network, baseline)))
 
 
 def outputs(network, observations):
@@ -290,7 +298,7 @@ def expectation(learner, state, size=1):
 
 
 SOFTMAXES = [Boltzmann(2.0), Mellowmax(5.0)]
-STATE = State(network(2, 3, 4, 3), None, None)
+STATE = ReinforceState(network(2, 3, 4, 3), None, None)
 
 
 @pytest.mark.parametrize("softmax", SOFTMAXES, ids=repr)
@@ -318,7 +326,7 @@ def test_the_expectation_of_a_discounted_reward_to_go(softmax):
 def test_a_baseline_network_does_not_change_the_expectation(softmax, reward_to_go):
     settings = {"discount": 0.9, "reward_to_go": reward_to_go}
     without = expectation(reinforce(softmax, **settings), STATE)
-    state = State(STATE.network, network(3, 3, 4, 1), None)
+    state = ReinforceState(STATE.network, network(3, 3, 4, 1), None)
     assert_close(
         expectation(reinforce(softmax, baseline="network", **settings), state),
         without,
@@ -363,7 +371,7 @@ def test_the_advantage_is_what_is_earned_less_the_baseline(baseline, reward_to_g
     episodes = some_episodes()
     learner = reinforce(Mean(), discount=0.8, reward_to_go=reward_to_go, baseline=baseline, batch=3)
     of_baseline = network(3, 3, 4, 1) if baseline == "network" else None
-    got = advantages(learner, State(STATE.network, of_baseline, None), episodes)
+    got = advantages(learner, ReinforceState(STATE.network, of_baseline, None), episodes)
     earned = earned_by_hand(episodes, 0.8)
     if not reward_to_go:
         earned[:] = earned[0]

@@ -1,35 +1,35 @@
-"""Layer 5: policy gradient, with a network whose last layer is any softmax (section 7.3).
+"""Policy gradient, with a network whose last layer is any softmax (section 7.3).
 
-`reinforce` makes a learner, `train` lets runs of it learn in an environment, `evaluate` measures
-what they have learned.
+`reinforce` makes a learner, `train` lets runs of it learn in an environment, `evaluate` says what a
+policy earns. An environment is a functional one of the library, an MDP, the id of a Gymnasium
+environment or a function that makes one, or `Rollouts` of an environment of your own.
 """
 
-from .checkpoint import Saved, load_policy
+from .checkpoint import SavedPolicy, load_policy
 from .episodes import Episodes
 from .evaluate import Evaluation, evaluate, watch
 from .network import HeldTemperature, Network, Policy
-from .reinforce import Reinforce, State, reinforce
-from .result import Progress, Training
-from .rollouts.functional import Functional
-from .rollouts.gymnasium import Vector
-from .rollouts.rollouts import Advance, Source
+from .progress import TrainProgress
+from .reinforce import Reinforce, ReinforceState, reinforce
+from .result import DeepResult
+from .rollouts import FunctionalRollouts, GymnasiumRollouts, Played, Rollouts
 from .train import train
 
 __all__ = [
-    "Advance",
+    "DeepResult",
     "Episodes",
     "Evaluation",
-    "Functional",
+    "FunctionalRollouts",
+    "GymnasiumRollouts",
     "HeldTemperature",
     "Network",
+    "Played",
     "Policy",
-    "Progress",
     "Reinforce",
-    "Saved",
-    "Source",
-    "State",
-    "Training",
-    "Vector",
+    "ReinforceState",
+    "Rollouts",
+    "SavedPolicy",
+    "TrainProgress",
     "evaluate",
     "load_policy",
     "reinforce",

@@ -1,90 +1,96 @@
-"""Where a block of runs has come to, in memory and on disk."""
+"""The state of a block of runs, in memory and on disk.
+
+A block is up to 32 runs that are trained side by side. Its checkpoint is one file: a description of
+the training, which must be the same when it is resumed, what every run has learned, and the
+episodes that it has played. A file is written whole or not at all.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
-from .._common import npz as _npz
-from ..softmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, Softmax
+from .._common import npz
+from ..softmax import SOFTMAXES, Softmax
+from .episodes import EpisodeLog
 from .network import HeldTemperature, Network, Policy
-from .reinforce import Reinforce, State
-from .rollouts.rollouts import WIDTH, Advance, Source
+from .reinforce import Reinforce, ReinforceState
+from .rollouts.rollouts import WIDTH, Rollouts
 
-__all__ = ["Saved", "Stand", "described", "load", "load_policy", "path_of", "save"]
+__all__ = [
+    "BlockState",
+    "Description",
+    "SavedPolicy",
+    "block_path",
+    "describe",
+    "load",
+    "load_policy",
+    "save",
+]
 
 KIND = "training"
 RULE = "`checkpoint` must be of a training with the same settings"
-SOFTMAXES: dict[str, type[Softmax]] = {
-    kind.__name__: kind
-    for kind in (Max, Mean, EpsilonGreedy, Boltzmann, Mellowmax, HeldTemperature)
+KINDS: dict[str, type[Softmax]] = {
+    **{kind.__name__: kind for kind in SOFTMAXES.values()},
+    HeldTemperature.__name__: HeldTemperature,
 }
+"""The softmaxes by the names of their classes, which is what files have."""
+Description: TypeAlias = dict[str, str | npt.NDArray[Any]]
+"""All that decides on what the runs of a block learn."""
 
 
 @dataclasses.dataclass
-class Stand:
+class BlockState:
     """What the runs of a block have learned, and the episodes they have played."""
 
-    states: State
+    states: ReinforceState
     """Of all lanes of the block."""
-    done: list[int]
-    """How many batches each run has learned from."""
-    returns: Any
-    """`[runs, episodes]`; NaN where an episode has not been played."""
-    lengths: Any
-    """`[runs, episodes]`"""
-
-    @classmethod
-    def begin(cls, states: State, runs: int, episodes: int) -> Stand:
-        """Where nothing has been played yet."""
-        shape = (runs, episodes)
-        return cls(
-            states, [0] * runs, np.full(shape, np.nan, np.float32), np.zeros(shape, np.int32)
-        )
-
-    def take(self, advance: Advance, batch: int) -> None:
-        """Take over what some lanes have learned."""
-        self.states = advance.states
-        for lane, returns, lengths in zip(
-            advance.lanes, advance.returns, advance.lengths, strict=True
-        ):
-            first = self.done[lane] * batch
-            played = slice(first, first + len(returns))
-            self.returns[lane, played], self.lengths[lane, played] = returns, lengths
-            self.done[lane] += len(returns) // batch
+    log: EpisodeLog
+    """Of the lanes that have a run."""
 
 
-def path_of(directory: str | Path, first_lane: int) -> Path:
+def block_path(directory: str | Path, first_lane: int) -> Path:
     """The file of the block that begins with a lane."""
     return Path(directory) / f"runs-{first_lane:05d}.npz"
 
 
-def described(
-    learners: Reinforce, environment: Any, key_data: Any, numbers: Any, source: Source
-) -> dict[str, Any]:
+def describe(
+    learners: Reinforce,
+    environment: str,
+    key_data: npt.NDArray[np.uint32],
+    numbers: npt.NDArray[np.uint32],
+    rollouts: Rollouts,
+) -> Description:
     """All that decides on what the runs of a block learn, as arrays and text.
 
     Of an optimiser, and of a function that makes an environment, only the kind is known.
+
+    Args:
+        learners: with an axis of lanes first.
+        environment: its name.
+        key_data: of the settings of the lanes.
+        numbers: of the runs.
+        rollouts: of the environment.
 
     Raises:
         ValueError: for a softmax that is not one of the library's.
     """
     softmax = learners.softmax
-    if SOFTMAXES.get(type(softmax).__name__) is not type(softmax):
+    if KINDS.get(type(softmax).__name__) is not type(softmax):
         raise ValueError(f"`softmax` must be one of the library's to be saved, got {softmax!r}")
     text = {
         "softmax": type(softmax).__name__,
-        "environment": _name_of(environment),
-        "observations": source.n_observations,
-        "actions": source.n_actions,
-        "max_steps": source.max_steps,
+        "environment": environment,
+        "observations": rollouts.n_observations,
+        "actions": rollouts.n_actions,
+        "max_steps": rollouts.max_steps,
     }
     names = ("batch", "hidden", "depth", "reward_to_go", "baseline", "normalise")
     text |= {name: getattr(learners, name) for name in names}
@@ -99,49 +105,48 @@ def described(
     }
 
 
-def save(path: Path, description: dict[str, Any], stand: Stand) -> None:
-    """Write where a block has come to, whole or not at all."""
-    leaves = {f"state-{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(stand.states))}
-    played = {"done": stand.done, "returns": stand.returns, "lengths": stand.lengths}
-    _npz.write(path, KIND, {**description, **leaves, **played})
+def save(path: Path, description: Description, block: BlockState) -> None:
+    """Write the state of a block, whole or not at all."""
+    leaves = {f"state-{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(block.states))}
+    npz.write(path, KIND, {**description, **leaves, **dataclasses.asdict(block.log)})
 
 
-def load(path: Path, description: dict[str, Any], begin: Stand) -> Stand:
-    """Where a block had come to.
+def load(path: Path, description: Description, initial: BlockState) -> BlockState:
+    """The state of a block from its file, to be resumed.
 
     Args:
         path: what `save` wrote.
-        description: that of the training that is to go on.
-        begin: where it would begin.
+        description: of the training that is resumed.
+        initial: the state that it would begin with.
 
     Raises:
         ValueError: for a file of another training, or one that has come further.
     """
-    fields = _npz.read(path, KIND)
+    fields = npz.read(path, KIND)
     for name, value in description.items():
         there = fields.get(name)
         if there is None or not np.array_equal(there, value):
-            raise ValueError(f"{RULE}, got other {name} in {str(path)!r}: {_told(there, value)}")
-    there = int(fields["done"].max()) * json.loads(description["settings"])["batch"]
-    wanted = begin.returns.shape[1]
+            difference = _first_difference(there, value)
+            raise ValueError(f"{RULE}, got other {name} in {str(path)!r}: {difference}")
+    there = int(fields["done"].max()) * json.loads(fields["settings"].item())["batch"]
+    wanted = initial.log.returns.shape[1]
     if there > wanted:
         rule = "`episodes` must be no fewer than the checkpoint has"
         raise ValueError(f"{rule}, got {wanted} where {str(path)!r} has {there}")
-    leaves, tree = jax.tree.flatten(begin.states)
+    leaves, tree = jax.tree.flatten(initial.states)
     had = [fields[name].shape for name in fields if name.startswith("state-")]
     if had != [np.shape(leaf) for leaf in leaves]:
         raise ValueError(f"{RULE}, got another optimiser in {str(path)!r}")
     states = jax.tree.unflatten(
         tree, [jnp.asarray(fields[f"state-{i}"]) for i in range(len(leaves))]
     )
-    stand = Stand(states, fields["done"].tolist(), begin.returns, begin.lengths)
-    stand.returns[:, :there] = fields["returns"][:, :there]
-    stand.lengths[:, :there] = fields["lengths"][:, :there]
-    return stand
+    log = EpisodeLog(fields["done"].tolist(), initial.log.returns, initial.log.lengths)
+    log.returns[:, :there] = fields["returns"][:, :there]
+    log.lengths[:, :there] = fields["lengths"][:, :there]
+    return BlockState(states, log)
 
 
-def _told(there: Any, wanted: Any) -> str:
-    """The first thing that differs."""
+def _first_difference(there: npt.NDArray[Any] | None, wanted: str | npt.NDArray[Any]) -> str:
     if isinstance(wanted, str) and there is not None:
         had, want = json.loads(there.item()), json.loads(wanted)
         for name in want:
@@ -151,18 +156,8 @@ def _told(there: Any, wanted: Any) -> str:
     return " and not ".join(map(str, lists))
 
 
-def _name_of(environment: Any) -> str:
-    if isinstance(environment, str):
-        return environment
-    kind = environment if callable(environment) else type(environment)
-    name = f"{kind.__module__}.{getattr(kind, '__qualname__', '')}"
-    tables = [x for x in jax.tree.leaves(environment) if isinstance(x, np.ndarray | np.generic)]
-    digest = hashlib.sha256(b"".join(np.asarray(x).tobytes() for x in tables))
-    return f"{name} {digest.hexdigest()[:16]}" if tables else name
-
-
 @dataclasses.dataclass(frozen=True)
-class Saved:
+class SavedPolicy:
     """A policy that was read from a checkpoint."""
 
     policy: Policy
@@ -172,7 +167,7 @@ class Saved:
     n_actions: int
 
 
-def load_policy(checkpoint: str | Path, run: int = 0) -> Saved:
+def load_policy(checkpoint: str | Path, run: int = 0) -> SavedPolicy:
     """The policy of a run, from a checkpoint.
 
     Args:
@@ -183,11 +178,11 @@ def load_policy(checkpoint: str | Path, run: int = 0) -> Saved:
         ValueError: if there is no such run.
     """
     first = run - run % WIDTH
-    path = path_of(checkpoint, first)
+    path = block_path(checkpoint, first)
     if not path.is_file():
         rule = f"`checkpoint` must be the directory of a training with a run {run}"
         raise ValueError(f"{rule}, got {str(checkpoint)!r}")
-    fields = _npz.read(path, KIND)
+    fields = npz.read(path, KIND)
     text = json.loads(fields["settings"].item())
     lane = run - first
     if lane >= len(fields["done"]):
@@ -199,6 +194,6 @@ def load_policy(checkpoint: str | Path, run: int = 0) -> Saved:
     network = jax.tree.unflatten(
         tree, [jnp.asarray(fields[f"state-{i}"][lane]) for i in range(len(leaves))]
     )
-    softmax = SOFTMAXES[text["softmax"]](*map(float, fields["parameters"][..., lane]))
+    softmax = KINDS[text["softmax"]](*map(float, fields["parameters"][..., lane]))
     policy = Policy(network, softmax)
-    return Saved(policy, text["environment"], text["observations"], text["actions"])
+    return SavedPolicy(policy, text["environment"], text["observations"], text["actions"])

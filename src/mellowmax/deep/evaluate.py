@@ -3,51 +3,53 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Generator
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from .._common import checks
 from .._common.evaluation import Evaluation
-from .._common.runs import key_data, run_keys
+from .._common.runs import evaluation_keys
 from .._common.threads import cores
-from ..environments.fleet.worker import flat
+from .._typing import Key
+from ..environments.fleet.flatten import make_flat
+from .episodes import EpisodeLog, Episodes
 from .network import Policy
-from .reinforce import State, reinforce
-from .rollouts.gymnasium import Vector
-from .rollouts.rollouts import WIDTH
-from .train import source_of
+from .rollouts.gymnasium import GymnasiumRollouts
+from .rollouts.make import Environment, make_rollouts
+from .rollouts.rollouts import WIDTH, Rollouts
 
-__all__ = ["Evaluation", "check_sizes", "evaluate", "watch"]
+__all__ = ["Evaluation", "evaluate", "watch"]
 
-
-OF_A_LANE = 8
+BATCH = 8
 """How many episodes a lane plays at a time."""
-OTHER_THAN_TRAINING = np.uint32(2**32 - 1)
-"""Runs are numbered from 0 on, and so far from here: no episode of a training is played again."""
 
 
 def evaluate(
     policy: Policy,
-    environment: Any,
+    environment: Environment,
     *,
     episodes: int = 100,
-    seed: Any = 0,
+    seed: int | Key = 0,
     max_steps: int | None = None,
     workers: int | None = None,
 ) -> Evaluation:
     """Let a policy play episodes.
 
     Args:
-        policy: such as one of `Training.policies`, or `load_policy(checkpoint).policy`.
+        policy: such as one of `DeepResult.policies`, or `load_policy(checkpoint).policy`.
         environment: as for `train`; what the policy sees and does must have the same size there.
         episodes: how many.
-        seed: a whole number, or a JAX key.
+        seed: a whole number, or a JAX key. No episode of a training is played again.
         max_steps: as for `train`.
         workers: as for `train`.
+
+    Returns:
+        The return and the length of each episode. Returns are not discounted.
 
     Raises:
         ValueError: for an argument that does not fit.
@@ -63,46 +65,45 @@ def evaluate(
     if not isinstance(policy, Policy):
         raise ValueError(f"`policy` must be a Policy, got {policy!r}")
     episodes = checks.whole("episodes", episodes, 1)
-    workers = cores() if workers is None else workers
-    source = source_of(environment, max_steps, workers)
-    check_sizes(policy, source.n_observations, source.n_actions)
-    lanes = min(WIDTH, -(-episodes // OF_A_LANE))
-    learner = reinforce(policy.softmax, 0.0, batch=OF_A_LANE)  # batches to learn nothing from
-    state = State(policy.network, None, learner.optimiser.init((policy.network, None)))
-    learners, states = jax.tree.map(
-        lambda x: jnp.broadcast_to(x, (WIDTH, *np.shape(x))), (learner, state)
-    )
-    data = np.tile(key_data(seed, ()), (WIDTH, 1))
-    keys = run_keys(data, OTHER_THAN_TRAINING - np.arange(WIDTH, dtype=np.uint32))
-    played: list[list[Any]] = [[] for _ in range(lanes)]
-    with contextlib.closing(source):
-        rounds = -(-episodes // (lanes * OF_A_LANE))
-        for advance in source.advance(learners, states, keys, [0] * lanes, rounds):
-            for lane, *of_lane in zip(advance.lanes, advance.returns, advance.lengths, strict=True):
-                played[lane].append(of_lane)
-    returns, lengths = (
-        np.concatenate([np.concatenate([x[i] for x in lane]) for lane in played])[:episodes]
-        for i in (0, 1)
-    )
-    return Evaluation(returns, lengths)
+    rollouts = make_rollouts(environment, max_steps, workers, default_workers=cores())
+    _check_sizes(policy, rollouts)
+    policies = jax.tree.map(lambda x: jnp.broadcast_to(x, (WIDTH, *np.shape(x))), policy)
+    lanes = min(WIDTH, -(-episodes // BATCH))
+    until = -(-episodes // (lanes * BATCH))
+    log = EpisodeLog.empty(lanes, until * BATCH)
+    keys = evaluation_keys(seed, 0, WIDTH)
+    rounds = rollouts.play(lambda: policies, keys, [0] * lanes, until, BATCH)
+    with contextlib.closing(rounds):
+        for played in rounds:
+            batch = played.episodes
+            log.add(played.lanes, np.asarray(_returns(batch)), np.asarray(batch.lengths))
+    return Evaluation(log.returns.reshape(-1)[:episodes], log.lengths.reshape(-1)[:episodes])
 
 
-def check_sizes(policy: Policy, n_observations: int, n_actions: int) -> None:
+@functools.partial(jax.jit)
+def _returns(episodes: Episodes) -> jax.Array:
+    """Of the episodes of some lanes, `[L, B]`."""
+    returns: jax.Array = jax.vmap(Episodes.returns)(episodes)
+    return returns
+
+
+def _check_sizes(policy: Policy, rollouts: Rollouts) -> None:
     """Raise unless a policy fits an environment."""
     layers = policy.network.layers
     if axes := layers[0].weight.shape[:-2]:
         raise ValueError(f"`policy` must be one policy, got many with the axes {axes}")
     fits = (layers[0].weight.shape[-1], layers[-1].weight.shape[-2])
-    if fits != (n_observations, n_actions):
+    wanted = (rollouts.n_observations, rollouts.n_actions)
+    if fits != wanted:
         raise ValueError(
-            f"`policy` must be of {n_observations} observations and {n_actions} actions to play in "
+            f"`policy` must be of {wanted[0]} observations and {wanted[1]} actions to play in "
             f"this environment, got one of {fits[0]} and {fits[1]}"
         )
 
 
 def watch(
     policy: Policy, environment: str, *, seed: int = 0, max_steps: int | None = None
-) -> Generator[tuple[Any, float]]:
+) -> Generator[tuple[npt.NDArray[np.uint8], float]]:
     """Play one episode of a Gymnasium environment, picture by picture.
 
     Args:
@@ -117,23 +118,23 @@ def watch(
     Raises:
         ValueError: for an environment that cannot show itself, or that the policy does not fit.
     """
-    with contextlib.closing(Vector(environment, max_steps=max_steps)) as source:
-        check_sizes(policy, source.n_observations, source.n_actions)
-    with contextlib.closing(flat(environment)) as env:
+    rollouts = GymnasiumRollouts(environment, max_steps=max_steps)
+    _check_sizes(policy, rollouts)
+    with contextlib.closing(make_flat(environment)) as env:
         modes = env.metadata.get("render_modes", [])
     if "rgb_array" not in modes:
         rule = "`environment` must have the render mode 'rgb_array' to be watched"
         raise ValueError(f"{rule}, got {environment!r} with {modes}")
-    with contextlib.closing(flat(environment, render_mode="rgb_array")) as env:
+    with contextlib.closing(make_flat(environment, render_mode="rgb_array")) as env:
         act = jax.jit(Policy.act)
         draw = np.random.default_rng([1, seed]).random  # not the numbers that the environment draws
         seen, _ = env.reset(seed=seed)
         earned = 0.0
-        yield env.render(), earned
-        for _ in range(source.max_steps):
+        yield np.asarray(env.render()), earned
+        for _ in range(rollouts.max_steps):
             action = act(policy, np.float32(draw()), seen.astype(np.float32))
             seen, reward, terminated, truncated, _ = env.step(int(action))
             earned += float(reward)
-            yield env.render(), earned
+            yield np.asarray(env.render()), earned
             if terminated or truncated:
                 return

@@ -8,13 +8,13 @@ solved for in each state; `HeldTemperature` leaves that part out.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from .._rows.pytrees import pytree
+from .._typing import ArrayT, Mask, Numbers
 from ..policies import boltzmann_log_policy, boltzmann_policy, choose, mellowmax_temperature
 from ..softmax import Mellowmax, Softmax
 
@@ -27,7 +27,7 @@ class Network(eqx.Module):
     layers: tuple[eqx.nn.Linear, ...]
 
     @classmethod
-    def init(cls, key: Any, sizes: tuple[int, ...]) -> Network:
+    def init(cls, key: jax.Array, sizes: tuple[int, ...]) -> Network:
         """A network with Glorot's uniform weights and zero biases.
 
         Args:
@@ -48,7 +48,7 @@ class Network(eqx.Module):
             layers.append(eqx.tree_at(lambda layer: (layer.weight, layer.bias), layer, first))
         return cls(tuple(layers))
 
-    def __call__(self, observation: Any) -> Any:
+    def __call__(self, observation: jax.Array) -> jax.Array:
         """The outputs for one observation, `[D]`."""
         x = observation
         for layer in self.layers[:-1]:
@@ -70,15 +70,15 @@ class Policy(eqx.Module):
     network: Network
     softmax: Softmax
 
-    def probabilities(self, observation: Any) -> Any:
+    def probabilities(self, observation: jax.Array) -> jax.Array:
         """Those of the actions, `[A]`."""
         return self.softmax.policy(self.network(observation))
 
-    def log_probabilities(self, observation: Any) -> Any:
+    def log_probabilities(self, observation: jax.Array) -> jax.Array:
         """Their logarithms, `[A]`."""
         return self.softmax.log_policy(self.network(observation))
 
-    def act(self, uniform: Any, observation: Any) -> Any:
+    def act(self, uniform: jax.Array, observation: jax.Array) -> jax.Array:
         """The action that a random number from 0 to 1 decides on."""
         return choose(self.probabilities(observation), uniform).astype(jnp.int32)
 
@@ -102,14 +102,14 @@ class HeldTemperature(Mellowmax):
         ['0.727', '-0.125', '-0.601']
     """
 
-    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mellowmax_policy(q, omega)`."""
         return boltzmann_policy(q, self._temperature(q, axis, where), axis=axis, where=where)
 
-    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mellowmax_log_policy(q, omega)`."""
         return boltzmann_log_policy(q, self._temperature(q, axis, where), axis=axis, where=where)
 
-    def _temperature(self, q: Any, axis: int, where: Any) -> Any:
-        held = jax.lax.stop_gradient(q)
+    def _temperature(self, q: ArrayT | Numbers, axis: int, where: Mask) -> ArrayT:
+        held: ArrayT = jax.lax.stop_gradient(q)
         return mellowmax_temperature(held, self.omega, axis=axis, where=where)

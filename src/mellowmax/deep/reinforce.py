@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -26,12 +27,14 @@ import optax
 from jax import lax
 
 from .._common import checks
+from .._common.discount import DEFAULT
 from .._rows.arguments import check_parameter
+from .._typing import ArrayLike
 from ..softmax import Mellowmax, Softmax
 from .episodes import CHUNK, Episodes
 from .network import HeldTemperature, Network, Policy
 
-__all__ = ["BASELINES", "Reinforce", "State", "reinforce"]
+__all__ = ["ADAM", "BASELINES", "Reinforce", "ReinforceState", "reinforce"]
 
 BASELINES = ("none", "others", "network")
 STEPS = 32
@@ -39,7 +42,7 @@ STEPS = 32
 ADAM = optax.scale_by_adam(np.float32(0.9), np.float32(0.999))  # or JAX's 64 bits would show
 
 
-class State(eqx.Module):
+class ReinforceState(eqx.Module):
     """What a run has learned."""
 
     network: Network
@@ -68,17 +71,17 @@ class Reinforce:
     """A learner; made by `reinforce`. Its methods are pure functions of one run."""
 
     softmax: Softmax
-    learning_rate: Any
-    discount: Any
+    learning_rate: jax.Array | float
+    discount: jax.Array | float | None
     batch: int
     hidden: int
     depth: int
     reward_to_go: bool
     baseline: str
     normalise: bool
-    optimiser: Any
+    optimiser: optax.GradientTransformation
 
-    def init(self, key: Any, n_observations: int, n_actions: int) -> State:
+    def init(self, key: jax.Array, n_observations: int, n_actions: int) -> ReinforceState:
         """What a run begins with.
 
         Args:
@@ -90,13 +93,13 @@ class Reinforce:
         of_policy, of_baseline = jax.random.split(key)
         network = Network.init(of_policy, (*sizes, n_actions))
         baseline = Network.init(of_baseline, (*sizes, 1)) if self.baseline == "network" else None
-        return State(network, baseline, self.optimiser.init((network, baseline)))
+        return ReinforceState(network, baseline, self.optimiser.init((network, baseline)))
 
-    def policy(self, state: State) -> Policy:
+    def policy(self, state: ReinforceState) -> Policy:
         """The policy that has been learned."""
         return Policy(state.network, self.softmax)
 
-    def update(self, state: State, episodes: Episodes) -> State:
+    def update(self, state: ReinforceState, episodes: Episodes) -> ReinforceState:
         """Learn from a batch of episodes.
 
         Args:
@@ -118,9 +121,9 @@ class Reinforce:
             )
         change = jax.tree.map(lambda x: -self.learning_rate * x, change)
         network, baseline = optax.apply_updates(trained, change)
-        return State(network, baseline, optimiser)
+        return ReinforceState(network, baseline, optimiser)
 
-    def gradient(self, policy: Policy, episodes: Episodes, advantages: Any) -> Network:
+    def gradient(self, policy: Policy, episodes: Episodes, advantages: jax.Array) -> Network:
         """An estimate of the gradient of the expected return, by the network's weights.
 
         Args:
@@ -129,7 +132,9 @@ class Reinforce:
             advantages: of each step, `[T, B]`; 0 behind the end of an episode.
         """
 
-        def objective(network: Network, observations: Any, actions: Any, advantages: Any) -> Any:
+        def objective(
+            network: Network, observations: jax.Array, actions: jax.Array, advantages: jax.Array
+        ) -> jax.Array:
             log_policy = jax.vmap(Policy(network, policy.softmax).log_probabilities)(observations)
             taken = jnp.take_along_axis(log_policy, actions[:, None], axis=1)[:, 0]
             # An action that was not taken may have the probability 0, and its logarithm.
@@ -138,7 +143,7 @@ class Reinforce:
         data = (episodes.observations, episodes.actions, advantages)
         return _sum_of_gradients(objective, policy.network, episodes.lengths, *data)
 
-    def advantages(self, state: State, episodes: Episodes) -> Any:
+    def advantages(self, state: ReinforceState, episodes: Episodes) -> jax.Array:
         """What the actions of an episode are weighed with, `[T, B]`; 0 behind its end."""
         live = episodes.live()
         result = self._earned(episodes)
@@ -162,7 +167,9 @@ class Reinforce:
         live = episodes.live()
         n_steps = self._count(episodes)
 
-        def error(network: Network, observations: Any, target: Any, live: Any) -> Any:
+        def error(
+            network: Network, observations: jax.Array, target: jax.Array, live: jax.Array
+        ) -> jax.Array:
             missed = jnp.where(live, jax.vmap(network)(observations)[:, 0] - target, 0)
             return (missed * missed).sum() / (2 * n_steps)
 
@@ -171,40 +178,43 @@ class Reinforce:
             error, baseline, episodes.lengths, episodes.observations, target, live
         )
 
-    def _count(self, episodes: Episodes) -> Any:
+    def _count(self, episodes: Episodes) -> jax.Array:
         """The steps of all episodes; 1 where a lane has none."""
         return jnp.maximum(1, episodes.lengths.sum(dtype=jnp.int32)).astype(episodes.rewards.dtype)
 
-    def _earned(self, episodes: Episodes) -> Any:
+    def _earned(self, episodes: Episodes) -> jax.Array:
         """What each step is weighed with before the baseline is subtracted."""
-        result = episodes.earned(self.discount)
+        result = episodes.earned(DEFAULT if self.discount is None else self.discount)
         return result if self.reward_to_go else jnp.broadcast_to(result[0], result.shape)
 
 
-def _chunks(array: Any) -> Any:
+def _chunks(array: jax.Array) -> jax.Array:
     """`[T, B, ...]` as `[chunks, CHUNK * B, ...]`."""
     return array.reshape(-1, CHUNK * array.shape[1], *array.shape[2:])
 
 
-def _in_chunks(function: Any, array: Any) -> Any:
+def _in_chunks(function: Callable[[jax.Array], jax.Array], array: jax.Array) -> jax.Array:
     """A function of `[CHUNK * B, ...]` applied to `[T, B, ...]`."""
-    result = lax.map(function, _chunks(array))
+    result: jax.Array = lax.map(function, _chunks(array))
     return result.reshape(*array.shape[:2], *result.shape[2:])
 
 
-def _sum(array: Any) -> Any:
+def _sum(array: jax.Array) -> jax.Array:
     """The sum of `[T, B]`, chunk by chunk."""
     zero = jnp.zeros((), array.dtype)
-    return lax.scan(lambda total, x: (total + x.sum(), None), zero, _chunks(array))[0]
+    total: jax.Array = lax.scan(lambda sum, x: (sum + x.sum(), None), zero, _chunks(array))[0]
+    return total
 
 
-def _sum_of_gradients(objective: Any, network: Network, lengths: Any, *data: Any) -> Network:
+def _sum_of_gradients(
+    objective: Callable[..., jax.Array], network: Network, lengths: jax.Array, *data: jax.Array
+) -> Network:
     """The gradient of the sum of an objective over `data`, each `[T, B, ...]`.
 
     It is added up some steps at a time, up to the end of the longest episode.
     """
 
-    def add(i: Any, total: Network) -> Network:
+    def add(i: jax.Array, total: Network) -> Network:
         parts = (lax.dynamic_slice_in_dim(x, i * STEPS, STEPS) for x in data)
         rows = (x.reshape(-1, *x.shape[2:]) for x in parts)
         more: Network = jax.tree.map(jnp.add, total, jax.grad(objective)(network, *rows))
@@ -218,9 +228,9 @@ def _sum_of_gradients(objective: Any, network: Network, lengths: Any, *data: Any
 
 def reinforce(
     softmax: Softmax,
-    learning_rate: Any = 0.005,
+    learning_rate: ArrayLike = 0.005,
     *,
-    discount: Any = 0.99,
+    discount: ArrayLike | None = None,
     batch: int = 10,
     hidden: int = 16,
     depth: int = 1,
@@ -237,7 +247,7 @@ def reinforce(
     Args:
         softmax: the last layer.
         learning_rate: what the optimiser's steps are multiplied with.
-        discount: from 0 to 1.
+        discount: from 0 to 1; None for the environment's own, or 0.99 where it has none.
         batch: how many episodes there are between two updates.
         hidden: how many units a hidden layer has.
         depth: how many hidden layers there are.
@@ -261,7 +271,7 @@ def reinforce(
         >>> from mellowmax.environments import taxi
         >>> from mellowmax.deep import reinforce, train
         >>> train(reinforce(Mellowmax(8.0), discount=1.0), taxi.params(), episodes=20, max_steps=64)
-        Training(returns=(1, 20), lengths=(1, 20))
+        DeepResult(returns=(1, 20), lengths=(1, 20))
 
     References:
         Williams, "Simple statistical gradient-following algorithms for connectionist reinforcement
@@ -279,7 +289,8 @@ def reinforce(
     if not isinstance(optimiser, optax.GradientTransformation):
         raise ValueError(f"`optimiser` must be an optax transformation, got {optimiser!r}")
     check_parameter("learning_rate", learning_rate, 0.0)
-    check_parameter("discount", discount, 0.0, 1.0)
+    if discount is not None:
+        check_parameter("discount", discount, 0.0, 1.0)
     least = 2 if baseline == "others" else 1
     return Reinforce(
         softmax,

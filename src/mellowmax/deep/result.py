@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from .network import Policy
 
-__all__ = ["Progress", "Training"]
+__all__ = ["DeepResult"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Training:
+class DeepResult:
     """The episodes and the policies of every run of every setting."""
 
-    returns: Any
-    """`[settings..., runs, episodes]`: the sum of the rewards of each episode."""
-    lengths: Any
-    """`[settings..., runs, episodes]`: how many steps each episode has."""
+    returns: npt.NDArray[np.float32]
+    """`[settings..., runs, episodes]`: the sum of the rewards of each episode; NaN where it has not
+    been played."""
+    lengths: npt.NDArray[np.int32]
+    """`[settings..., runs, episodes]`: how many steps each episode has; 0 where it has not been
+    played."""
     policies: Policy
     """What has been learned: a `Policy` whose arrays have the axes `[settings..., runs]` first."""
 
     def __repr__(self) -> str:
-        return f"Training(returns={self.returns.shape}, lengths={self.lengths.shape})"
-
-
-@dataclasses.dataclass(frozen=True)
-class Progress:
-    """How far training has come."""
-
-    episodes: int
-    """Done in all runs together, with those of a checkpoint that was gone on with."""
-    total: int
-    """To be done."""
-    mean_return: float
-    """Of the last batch of each run that has played one."""
-    seconds: float
-    """Since the start."""
-    played: int
-    """Episodes since the start."""
+        return f"DeepResult(returns={self.returns.shape}, lengths={self.lengths.shape})"

@@ -1,11 +1,20 @@
-"""Training many runs at once: blocks of runs side by side, each with a source of episodes."""
+"""Training many runs at once: rollouts play a batch of episodes, the learner learns from it.
+
+Runs are cut into blocks of 32, which are trained side by side in threads. In each block
+
+    states, returns = update(learners, states, episodes)        for every batch that is played,
+
+and the next batch of a run is played by what it has learned by then. The rollouts decide on how
+episodes are played and on which runs end their batch first; they never learn. The learner knows
+nothing of environments.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import math
-import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +23,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from .._common import checks
 from .._common.runs import (
@@ -26,17 +36,17 @@ from .._common.runs import (
 )
 from .._common.threads import cores, side_by_side
 from .._rows.arguments import check_parameter
-from ..environments import tabular
-from ..mdp import MDP
-from .checkpoint import Stand, described, load, path_of, save
+from .._typing import Key, Shape
+from .checkpoint import BlockState, block_path, describe, load, save
+from .episodes import EpisodeLog, Episodes
 from .network import Policy
-from .reinforce import Reinforce, State
-from .result import Progress, Training
-from .rollouts.functional import Functional
-from .rollouts.gymnasium import Vector
-from .rollouts.rollouts import WIDTH, Source
+from .progress import ProgressReporter, TrainProgress
+from .reinforce import Reinforce, ReinforceState
+from .result import DeepResult
+from .rollouts.make import Environment, make_rollouts
+from .rollouts.rollouts import WIDTH, Rollouts, name_of
 
-__all__ = ["source_of", "train"]
+__all__ = ["train"]
 
 IN_FLIGHT = 2
 """How many blocks for each core are under way: while one learns or waits, others play."""
@@ -46,37 +56,39 @@ INITIAL = 2**32 - 1
 
 def train(
     learner: Reinforce,
-    environment: Any,
+    environment: Environment,
     *,
     episodes: int,
     runs: int | Sequence[int] = 1,
-    seed: Any = 0,
+    seed: int | Key = 0,
     max_steps: int | None = None,
     workers: int | None = None,
     checkpoint: str | Path | None = None,
     seconds_between_checkpoints: float = 2.0,
-    callback: Callable[[Progress], bool | None] | None = None,
-) -> Training:
+    callback: Callable[[TrainProgress], bool | None] | None = None,
+) -> DeepResult:
     """Let runs learn in an environment, for every setting.
 
     The learner's parameters, learning rates and discounts may be arrays: they broadcast to a grid
     of settings, and every setting has the same `runs`. What a run learns depends on its setting,
     its seed and its number alone, bit for bit: not on the settings and runs beside it, nor on when
-    it was stopped and gone on with.
+    it was stopped and resumed.
 
     Args:
         learner: from `reinforce`.
-        environment: the parameters of a functional environment, such as `taxi.params()` of
-            `mellowmax.environments`, or an `MDP`; the id of a Gymnasium environment with discrete
-            actions, or a function without arguments that makes one.
+        environment: the parameters of a functional environment of the library, such as
+            `taxi.params()` of `mellowmax.environments`, or an `MDP`; the id of a Gymnasium
+            environment with discrete actions, or a function without arguments that makes one; or
+            `Rollouts`, such as `FunctionalRollouts` of an environment of your own.
         episodes: how many a run plays: a multiple of the learner's batch.
         runs: how many, or their numbers.
         seed: a whole number, a JAX key, or keys that broadcast to the grid of settings.
         max_steps: where an episode is cut off; None for the environment's own limit, or 1000.
+            Rollouts have their own.
         workers: how many processes the Gymnasium environments of 32 runs are spread over; 0 for
-            this process, None for what suits the cores.
+            this process, None for what suits the cores. Rollouts have their own.
         checkpoint: a directory where what has been learned is kept; a run whose checkpoint is there
-            is gone on with. Nothing is lost but the last seconds when the process is killed.
+            is resumed. Nothing is lost but the last seconds when the process is killed.
         seconds_between_checkpoints: how often.
         callback: is called after each batch of episodes; what returns True stops, and the episodes
             that were not played have the return NaN.
@@ -91,7 +103,7 @@ def train(
         >>> from mellowmax import Mellowmax
         >>> from mellowmax.deep import reinforce, train
         >>> train(reinforce(Mellowmax(5.0)), "CartPole-v1", episodes=20, runs=3, workers=0)
-        Training(returns=(3, 20), lengths=(3, 20))
+        DeepResult(returns=(3, 20), lengths=(3, 20))
     """
     if not isinstance(learner, Reinforce):
         raise ValueError(f"`learner` must be made by `reinforce`, got {learner!r}")
@@ -105,182 +117,145 @@ def train(
     settings = settings_shape([np.shape(x) for x in jax.tree.leaves(learner)])
     numbers = run_numbers(runs)
     setting = setting_of_each_run(settings, len(numbers))
+    firsts = range(0, len(setting), WIDTH)
+    at_once = min(IN_FLIGHT * cores(), len(firsts))
+    rollouts = make_rollouts(
+        environment, max_steps, workers, default_workers=max(1, cores() // at_once)
+    )
+    if learner.discount is None:
+        learner = dataclasses.replace(learner, discount=rollouts.discount)
     lanes = _Lanes(
         jax.tree.map(lambda leaf: gather_settings(leaf, settings, setting), learner),
         key_data(seed, settings)[setting],
         np.tile(numbers, len(setting) // len(numbers)),
     )
-    firsts = range(0, len(setting), WIDTH)
-    at_once = min(IN_FLIGHT * cores(), len(firsts))
-    if workers is None:
-        workers = max(1, cores() // at_once)
-    open_source = functools.partial(source_of, environment, max_steps, workers)
-    source = open_source()  # which says what is wrong before any work
-    source.close()
-    keeper = None
+    checkpoints = None
     if checkpoint is not None:
         Path(checkpoint).mkdir(parents=True, exist_ok=True)
-        keeper = _Keeper(Path(checkpoint), environment, seconds_between_checkpoints)
-    blocks = [
-        _Block(lanes.of_block(at), at, min(WIDTH, len(setting) - at), source, n_episodes, keeper)
-        for at in firsts
-    ]
-    teller = _Teller(callback, [block.stand for block in blocks], learner.batch)
-
-    def run(block: _Block) -> None:
-        with contextlib.closing(open_source()) as source:
-            block.run(source, teller)
-
-    side_by_side(run, blocks, at_once, teller.stop)
-    return _gathered(blocks, (*settings, len(numbers)))
-
-
-def source_of(environment: Any, max_steps: int | None = None, workers: int = 0) -> Source:
-    """Where the episodes of an environment come from: the arguments are those of `train`."""
-    if isinstance(environment, MDP):
-        environment = tabular.params(environment)
-    if not isinstance(environment, tabular.Params):
-        return Vector(environment, workers=workers, max_steps=max_steps)
-    if environment.allowed is not None:
-        rule = "`environment` must allow every action in every state"
-        raise ValueError(f"{rule}, got {environment}, which does not")
-    return Functional(tabular, environment, *([] if max_steps is None else [max_steps]))
+        name = environment.name if isinstance(environment, Rollouts) else name_of(environment)
+        checkpoints = _Checkpoints(Path(checkpoint), name, seconds_between_checkpoints)
+    blocks = [_Block(lanes, first, rollouts, n_episodes, checkpoints) for first in firsts]
+    reporter = ProgressReporter(callback, [block.state.log for block in blocks], learner.batch)
+    side_by_side(lambda block: block.train(reporter), blocks, at_once, reporter.stop)
+    return _gather(blocks, (*settings, len(numbers)))
 
 
 class _Lanes(NamedTuple):
     """Every run of every setting, the runs of a setting side by side."""
 
     learners: Reinforce
-    key_data: Any
-    numbers: Any
+    key_data: npt.NDArray[np.uint32]
+    numbers: npt.NDArray[np.uint32]
 
     def of_block(self, first: int) -> _Lanes:
-        """The lanes from one on; a block that is not full repeats its last."""
+        """The lanes of a block from its first one on; a block that is not full repeats its last."""
         chosen = np.minimum(first + np.arange(WIDTH), len(self.numbers) - 1)
         return jax.tree.map(lambda x: x[chosen], self)  # type: ignore[no-any-return]
 
 
-class _Keeper(NamedTuple):
-    """Where checkpoints are written, and how often."""
+class _Checkpoints(NamedTuple):
+    """Where checkpoints are written, of which environment, and how often."""
 
     directory: Path
-    environment: Any
+    environment: str
     seconds: float
 
 
 class _Block:
-    """A block of runs: what they have learned, and its checkpoint."""
+    """A block of runs: what they have learned and played, and their checkpoint."""
 
     def __init__(
         self,
         lanes: _Lanes,
         first: int,
-        runs: int,
-        source: Source,
+        rollouts: Rollouts,
         episodes: int,
-        keeper: _Keeper | None,
+        checkpoints: _Checkpoints | None,
     ) -> None:
-        self.learners = jax.tree.map(jnp.asarray, lanes.learners)
-        self.keys = run_keys(jnp.asarray(lanes.key_data), jnp.asarray(lanes.numbers))
-        self.episodes = episodes
-        sizes = (source.n_observations, source.n_actions)
-        states = _init(self.learners, self.keys, *sizes)
-        self.stand = Stand.begin(states, runs, episodes)
-        self.keeper = keeper
-        if keeper is not None:
-            self.path = path_of(keeper.directory, first)
-            self.description = described(
-                lanes.learners, keeper.environment, lanes.key_data, lanes.numbers, source
-            )
+        runs = min(WIDTH, len(lanes.numbers) - first)
+        learners, data, numbers = lanes.of_block(first)
+        self.learners: Reinforce = jax.tree.map(jnp.asarray, learners)
+        self.keys = run_keys(jnp.asarray(data), jnp.asarray(numbers))
+        self.rollouts, self.episodes, self.checkpoints = rollouts, episodes, checkpoints
+        states = _init(self.learners, self.keys, rollouts.n_observations, rollouts.n_actions)
+        self.state = BlockState(states, EpisodeLog.empty(runs, episodes))
+        if checkpoints is not None:
+            self.path = block_path(checkpoints.directory, first)
+            self.description = describe(learners, checkpoints.environment, data, numbers, rollouts)
             if self.path.exists():
-                self.stand = load(self.path, self.description, self.stand)
+                self.state = load(self.path, self.description, self.state)
 
-    def run(self, source: Source, teller: _Teller) -> None:
-        """Play on from where the block stands to the end, or until it is stopped."""
-        stand, batch = self.stand, self.learners.batch
-        advances = source.advance(
-            self.learners, stand.states, self.keys, list(stand.done), self.episodes // batch
+    def train(self, reporter: ProgressReporter) -> None:
+        """Train all runs to the end, or until the reporter says to stop."""
+        state, batch = self.state, self.learners.batch
+        batches = self.rollouts.play(
+            lambda: self.learners.policy(state.states),
+            self.keys,
+            tuple(state.log.done),
+            self.episodes // batch,
+            batch,
         )
-        saved = -math.inf  # the first batch is kept at once
-        for advance in advances:
-            stand.take(advance, batch)
-            stopped = teller.tell()
-            if self.keeper is not None and time.monotonic() - saved >= self.keeper.seconds:
-                save(self.path, self.description, stand)
-                saved = time.monotonic()
-            if stopped:
-                break
-        if self.keeper is not None:
-            save(self.path, self.description, stand)
+        saved = -math.inf  # the first batch is saved at once
+        with contextlib.closing(batches):
+            for lanes, episodes in batches:
+                state.states, returns = _update(self.learners, state.states, lanes, episodes)
+                state.log.add(lanes, np.asarray(returns), np.asarray(episodes.lengths))
+                stopped = reporter.report()
+                if self.checkpoints and time.monotonic() - saved >= self.checkpoints.seconds:
+                    save(self.path, self.description, state)
+                    saved = time.monotonic()
+                if stopped:
+                    break
+        if self.checkpoints:
+            save(self.path, self.description, state)
 
     def policies(self) -> Policy:
         """Those of the lanes that have a run."""
-        policies = self.learners.policy(self.stand.states)
-        runs = len(self.stand.done)
+        policies = self.learners.policy(self.state.states)
+        runs = len(self.state.log.done)
         return jax.tree.map(lambda x: np.asarray(x)[:runs], policies)  # type: ignore[no-any-return]
 
 
-class _Teller:
-    """Tells the callback how far all blocks have come, and the blocks when to stop."""
-
-    def __init__(
-        self, callback: Callable[[Progress], bool | None] | None, stands: list[Stand], batch: int
-    ) -> None:
-        self._callback, self._stands, self._batch = callback, stands, batch
-        self._total = sum(stand.returns.size for stand in stands)
-        self._before = self._count()
-        self._since = time.monotonic()
-        self._lock = threading.Lock()
-        self._stopped = False
-
-    def tell(self) -> bool:
-        """Some batches have been played. Is it time to stop?"""
-        with self._lock:
-            if self._callback is not None and not self._stopped:
-                self._stopped = bool(self._callback(self._progress()))
-            return self._stopped
-
-    def stop(self) -> None:
-        """Let every block stop after its batch."""
-        self._stopped = True
-
-    def _count(self) -> int:
-        return self._batch * sum(sum(stand.done) for stand in self._stands)
-
-    def _progress(self) -> Progress:
-        last = [
-            stand.returns[lane, (done - 1) * self._batch : done * self._batch].mean()
-            for stand in self._stands
-            for lane, done in enumerate(stand.done)
-            if done
-        ]
-        return Progress(
-            episodes=self._count(),
-            total=self._total,
-            mean_return=float(np.mean(last)),
-            seconds=time.monotonic() - self._since,
-            played=self._count() - self._before,
-        )
-
-
 @functools.partial(jax.jit, static_argnums=(2, 3))
-def _init(learners: Reinforce, keys: Any, n_observations: int, n_actions: int) -> State:
-    def one(learner: Reinforce, key: Any) -> State:
+def _init(
+    learners: Reinforce, keys: jax.Array, n_observations: int, n_actions: int
+) -> ReinforceState:
+    """What the runs of a block begin with."""
+
+    def one(learner: Reinforce, key: jax.Array) -> ReinforceState:
         return learner.init(jax.random.fold_in(key, INITIAL), n_observations, n_actions)
 
-    states: State = jax.vmap(one)(learners, keys)
+    states: ReinforceState = jax.vmap(one)(learners, keys)
     return states
 
 
-def _gathered(blocks: list[_Block], shape: tuple[int, ...]) -> Training:
+@functools.partial(jax.jit)
+def _update(
+    learners: Reinforce, states: ReinforceState, lanes: jax.Array, episodes: Episodes
+) -> tuple[ReinforceState, jax.Array]:
+    """Let some lanes learn from a batch each: the states of all lanes, and the batch's returns."""
+
+    def one(learner: Reinforce, state: ReinforceState, episodes: Episodes) -> Any:
+        return learner.update(state, episodes), episodes.returns()
+
+    some = jax.tree.map(lambda x: x[lanes], (learners, states))
+    if len(lanes) == 1:  # without an axis of one lane, at which matrix products are slower
+        results = one(*jax.tree.map(lambda x: x[0], (*some, episodes)))
+        learned, returns = jax.tree.map(lambda x: x[None], results)
+    else:
+        learned, returns = jax.vmap(one)(*some, episodes)
+    return jax.tree.map(lambda x, y: x.at[lanes].set(y), states, learned), returns
+
+
+def _gather(blocks: list[_Block], shape: Shape) -> DeepResult:
     """The runs of all blocks, with the axes of settings and runs first."""
 
     def joined(*parts: Any) -> Any:
         whole = np.concatenate(parts)
         return whole.reshape(*shape, *whole.shape[1:])
 
-    return Training(
-        joined(*(block.stand.returns for block in blocks)),
-        joined(*(block.stand.lengths for block in blocks)),
+    return DeepResult(
+        joined(*(block.state.log.returns for block in blocks)),
+        joined(*(block.state.log.lengths for block in blocks)),
         jax.tree.map(joined, *(block.policies() for block in blocks)),
     )

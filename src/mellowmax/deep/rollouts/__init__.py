@@ -1,1 +1,16 @@
-"""Where episodes come from."""
+"""What plays episodes, of functional and of Gymnasium environments, and never learns."""
+
+from .functional import FunctionalEnvironment, FunctionalRollouts
+from .gymnasium import GymnasiumRollouts
+from .make import Environment, make_rollouts
+from .rollouts import Played, Rollouts
+
+__all__ = [
+    "Environment",
+    "FunctionalEnvironment",
+    "FunctionalRollouts",
+    "GymnasiumRollouts",
+    "Played",
+    "Rollouts",
+    "make_rollouts",
+]

@@ -1,124 +1,180 @@
-"""Episodes of environments that are pure JAX functions: the whole training run is compiled."""
+"""Episodes of environments that are pure JAX functions: a batch of all lanes is one program."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from ..._common import checks
+from ..._common.discount import discount_of
 from ..episodes import Episodes, padded_length
 from ..network import Policy
-from ..reinforce import Reinforce, State
-from .rollouts import WIDTH, Advance, batch_keys
+from .rollouts import EVERY_LANE, WIDTH, Played, batch_keys, name_of
 
-__all__ = ["Functional", "collect"]
+__all__ = ["FunctionalEnvironment", "FunctionalRollouts", "collect"]
 
-AT_ONCE = 32
-"""How many batches are played between two looks at the progress."""
+MAX_STEPS = 1000
+"""Where an episode is cut off if nothing else is said."""
 
 
-class Functional:
-    """A source of episodes of a functional environment.
+class FunctionalEnvironment(Protocol):
+    """An environment as pure functions of one instance: a module, or an object.
 
-    Args:
-        environment: a module or an object with `reset(key, params)`,
-            `step(key, state, action, params)` and `observe(state, params)`, such as
-            `mellowmax.environments.tabular`.
-        params: its parameters, which have `n_actions`.
-        max_steps: where an episode is cut off.
+    States and parameters are pytrees of any kind. `mellowmax.environments.tabular` is one.
     """
 
-    def __init__(self, environment: Any, params: Any, max_steps: int = 1000) -> None:
+    def reset(self, key: jax.Array, params: Any, /) -> Any:
+        """The state where an episode begins."""
+
+    def step(self, key: jax.Array, state: Any, action: jax.Array, params: Any, /) -> Any:
+        """The next state, the reward, and whether the episode has ended."""
+
+    def observe(self, state: Any, params: Any, /) -> jax.Array:
+        """What a policy sees of a state, `[D]`."""
+
+
+class FunctionalRollouts:
+    """Rollouts of a functional environment; all lanes play their batches together.
+
+    Args:
+        environment: a module or an object with the functions `reset(key, params)`,
+            `step(key, state, action, params)` and `observe(state, params)`. They are compiled, so
+            the object must be hashable and must not change.
+        params: the parameters of the environment, a pytree with a number `n_actions`, and with a
+            `discount` if the environment has one.
+        max_steps: where an episode is cut off.
+
+    Raises:
+        ValueError: for an argument that does not fit.
+
+    Examples:
+        A walk along a line of five places, which ends to the right of it; every step costs 1:
+
+        >>> from typing import NamedTuple
+        >>> from mellowmax import Boltzmann
+        >>> from mellowmax.deep import FunctionalRollouts, evaluate, reinforce, train
+        >>> class Params(NamedTuple):
+        ...     reward: float = -1.0
+        ...     n_actions: int = 2
+        >>> class Line:
+        ...     @staticmethod
+        ...     def reset(key, params):
+        ...         return jax.random.randint(key, (), 0, 5, jnp.int32)
+        ...
+        ...     @staticmethod
+        ...     def step(key, place, action, params):
+        ...         place = jnp.maximum(place + 2 * action - 1, 0)
+        ...         return place, params.reward, place == 5
+        ...
+        ...     @staticmethod
+        ...     def observe(place, params):
+        ...         return jax.nn.one_hot(place, 5)
+        >>> rollouts = FunctionalRollouts(Line, Params(), max_steps=64)
+        >>> learner = reinforce(Boltzmann(1.0), 0.05, baseline="others")
+        >>> result = train(learner, rollouts, episodes=400)
+        >>> policy = jax.tree.map(lambda x: x[0], result.policies)
+        >>> evaluate(policy, rollouts).mean > -4  # of the best policy it is -3
+        True
+    """
+
+    def __init__(
+        self, environment: FunctionalEnvironment, params: Any, max_steps: int = MAX_STEPS
+    ) -> None:
         self.environment, self.params = environment, params
         self.max_steps = checks.whole("max_steps", max_steps, 1)
+        self.discount = discount_of(params)
         begin = functools.partial(_begin, environment)
         observation = jax.eval_shape(begin, jax.random.key(0), params)[1]
         self.n_observations = int(observation.shape[-1])
         self.n_actions = int(params.n_actions)
 
-    def advance(
-        self, learners: Reinforce, states: State, keys: Any, done: list[int], until: int
-    ) -> Iterator[Advance]:
-        """As `Source` has it: all runs play their batches together, a stretch of them a call."""
-        runs, first = len(done), done[0]
-        while first < until:
-            count = min(AT_ONCE, until - first)
-            states, returns, lengths = _advance(
-                self.environment, self.max_steps, self.params, learners, states, keys, first, count
+    @property
+    def name(self) -> str:
+        """The names of the environment and of its parameters, with a digest of their numbers."""
+        return f"{name_of(self.environment)} {name_of(self.params)}"
+
+    def play(
+        self,
+        policies: Callable[[], Policy],
+        keys: jax.Array,
+        done: Sequence[int],
+        until: int,
+        batch: int,
+    ) -> Generator[Played]:
+        """As `Rollouts` has it. All lanes have done as many batches, and end one together."""
+        params = jax.device_put(self.params)
+        record = _empty_record(batch, self.max_steps, self.n_observations)
+        for number in range(done[0], until):
+            record = _play(
+                self.environment, self.max_steps, params, policies(), keys, number, record
             )
-            first += count
-            of_runs = (_in_order(np.asarray(x)[:count, :runs]) for x in (returns, lengths))
-            yield Advance(range(runs), states, *of_runs)
-
-    def close(self) -> None:
-        """Nothing is held."""
+            yield Played(EVERY_LANE, record)
 
 
-def _in_order(recorded: Any) -> Any:
-    """`[batches, lanes, B]` as `[lanes, batches * B]`."""
-    return recorded.swapaxes(0, 1).reshape(recorded.shape[1], -1)
+def _empty_record(batch: int, max_steps: int, n_observations: int) -> Episodes:
+    shape = (WIDTH, padded_length(max_steps), batch)
+    return Episodes(
+        jnp.zeros((*shape, n_observations), jnp.float32),
+        jnp.zeros(shape, jnp.int32),
+        jnp.zeros(shape, jnp.float32),
+        jnp.zeros((WIDTH, batch), jnp.int32),
+    )
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def _advance(
-    environment: Any,
+@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=6)
+def _play(
+    environment: FunctionalEnvironment,
     max_steps: int,
     params: Any,
-    learners: Reinforce,
-    states: State,
-    keys: Any,
-    first: Any,
-    count: Any,
-) -> tuple[State, Any, Any]:
-    """Play `count` batches of every lane, from the number `first` on, and learn from each."""
+    policies: Policy,
+    keys: jax.Array,
+    number: int,
+    record: Episodes,
+) -> Episodes:
+    """The batch with a number, of all lanes, written over the record of the last one.
 
-    def one_batch(i: Any, carry: tuple[State, Any, Any]) -> tuple[State, Any, Any]:
-        states, returns, lengths = carry
-        of_batch = batch_keys(keys, jnp.full(WIDTH, first + i, jnp.uint32))
-        policies = learners.policy(states)
-        episodes = collect(environment, params, policies, of_batch, learners.batch, max_steps)
-        states = jax.vmap(Reinforce.update)(learners, states, episodes)
-        earned = jax.vmap(Episodes.returns)(episodes)
-        return states, returns.at[i].set(earned), lengths.at[i].set(episodes.lengths)
-
-    shape = (AT_ONCE, WIDTH, learners.batch)
-    nothing = (jnp.zeros(shape, jnp.float32), jnp.zeros(shape, jnp.int32))
-    result: tuple[State, Any, Any] = lax.fori_loop(0, count, one_batch, (states, *nothing))
-    return result
+    To write to the same memory again is twice as fast as to ask for new memory each time.
+    """
+    of_batch = batch_keys(keys, jnp.full(WIDTH, number, jnp.uint32))
+    return collect(environment, params, policies, of_batch, max_steps, record)
 
 
 def collect(
-    environment: Any, params: Any, policies: Policy, keys: Any, batch: int, max_steps: int
+    environment: FunctionalEnvironment,
+    params: Any,
+    policies: Policy,
+    keys: jax.Array,
+    max_steps: int,
+    record: Episodes,
 ) -> Episodes:
-    """Let each of many policies play a batch of episodes.
+    """Let each of many policies play a batch of episodes. A pure function, to be compiled.
 
     Args:
-        environment: as for `Functional`.
+        environment: as for `FunctionalRollouts`.
         params: its parameters.
         policies: with an axis of `W` lanes first.
         keys: `[W]`, of each lane's batch.
-        batch: how many episodes a lane plays, `B`.
         max_steps: where an episode is cut off.
+        record: any episodes of the right shapes, `[W, T, B, ...]`, to be written over.
 
     Returns:
         The episodes, with an axis of `W` lanes first.
     """
-    lanes = len(keys)
+    lanes, batch = record.lengths.shape
     of_episodes = jax.vmap(lambda key: jax.random.split(key, batch))(keys)
     begin = functools.partial(_begin, environment)
     states, seen = jax.vmap(jax.vmap(begin, (0, None)), (0, None))(of_episodes, params)
-    play = functools.partial(_play, environment)
-    play = jax.vmap(jax.vmap(play, (None, 0, 0, 0, None, None)), (0, 0, 0, 0, None, None))
+    step_one = functools.partial(_step, environment)
+    step_all = jax.vmap(jax.vmap(step_one, (None, 0, 0, 0, None, None)), (0, 0, 0, 0, None, None))
 
     def one_step(carry: Any) -> Any:
         step, states, seen, live, record = carry
-        actions, states, after, rewards, ended = play(
+        actions, states, after, rewards, ended = step_all(
             policies, of_episodes, states, seen, step, params
         )
         record = Episodes(
@@ -129,37 +185,42 @@ def collect(
         )
         return step + 1, states, after, live & ~ended, record
 
-    def goes_on(carry: Any) -> Any:
+    def is_under_way(carry: Any) -> Any:
         step, _, _, live, _ = carry
         return (step < max_steps) & live.any()
 
-    shape = (lanes, padded_length(max_steps), batch)
-    nothing = Episodes(
-        jnp.zeros((*shape, seen.shape[-1]), jnp.float32),
-        jnp.zeros(shape, jnp.int32),
-        jnp.zeros(shape, jnp.float32),
-        jnp.zeros((lanes, batch), jnp.int32),
-    )
     live = jnp.ones((lanes, batch), jnp.bool_)
-    carry = (jnp.int32(0), states, seen, live, nothing)
-    result: Episodes = lax.while_loop(goes_on, one_step, carry)[-1]
+    fresh = Episodes(
+        record.observations, record.actions, record.rewards, jnp.zeros_like(record.lengths)
+    )
+    carry = (jnp.int32(0), states, seen, live, fresh)
+    result: Episodes = lax.while_loop(is_under_way, one_step, carry)[-1]
     return result
 
 
-def _begin(environment: Any, key: Any, params: Any) -> tuple[Any, Any]:
+def _begin(
+    environment: FunctionalEnvironment, key: jax.Array, params: Any
+) -> tuple[Any, jax.Array]:
     state = environment.reset(jax.random.fold_in(key, 0), params)
     return state, _observe(environment, state, params)
 
 
-def _play(
-    environment: Any, policy: Policy, key: Any, state: Any, seen: Any, step: Any, params: Any
-) -> Any:
-    """One step of one episode; behind its end, whatever it is."""
+def _step(
+    environment: FunctionalEnvironment,
+    policy: Policy,
+    key: jax.Array,
+    state: Any,
+    seen: jax.Array,
+    step: jax.Array,
+    params: Any,
+) -> tuple[Any, ...]:
+    """One step of one episode. Behind its end, whatever it gives counts for nothing."""
     of_action, of_step = jax.random.split(jax.random.fold_in(key, step + 1))
     action = policy.act(jax.random.uniform(of_action, dtype=jnp.float32), seen)
     state, reward, ended = environment.step(of_step, state, action, params)
-    return action, state, _observe(environment, state, params), reward, ended
+    after = _observe(environment, state, params)
+    return action, state, after, jnp.asarray(reward, jnp.float32), ended
 
 
-def _observe(environment: Any, state: Any, params: Any) -> Any:
+def _observe(environment: FunctionalEnvironment, state: Any, params: Any) -> jax.Array:
     return environment.observe(state, params).astype(jnp.float32)

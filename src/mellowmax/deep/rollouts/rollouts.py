@@ -1,43 +1,57 @@
-"""Where episodes come from: one small interface, so that a learner need not know.
+"""What plays episodes: one small interface, so that nobody else needs to know how they are played.
 
-`Functional` plays environments that are pure JAX functions, and compiles the whole training run.
-`Vector` plays any Gymnasium environment with discrete actions, with one call of the networks for
-all runs at each step. What an episode is depends on the policy, the key of its batch and its number
-there alone: nothing is left over from one batch to the next, so a run can be stopped and gone on
-with at any batch.
+Rollouts play batches of episodes for up to 32 runs side by side, each with a policy of its own, and
+yield every batch when it is whole. They never learn: whoever takes the episodes decides on the
+policies of the next batch. Training updates them, evaluation leaves them as they are:
+
+    for lanes, episodes in rollouts.play(policies, keys, done, until, batch):
+        ...  # `policies()` is asked for the present policies whenever a batch begins
+
+`FunctionalRollouts` play environments that are pure JAX functions, `GymnasiumRollouts` play any
+Gymnasium environment with discrete actions. What an episode is depends on the policy, the key of
+its batch and its place in the batch alone. Nothing is left over from one batch to the next, so a
+run can be stopped after any batch and resumed later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+import hashlib
+import inspect
+from collections.abc import Callable, Generator, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
+import numpy as np
 
-from ..reinforce import Reinforce, State
+from ..._typing import Integers
+from ..episodes import Episodes
+from ..network import Policy
 
-__all__ = ["WIDTH", "Advance", "Source", "batch_keys"]
+__all__ = ["EVERY_LANE", "WIDTH", "Played", "Rollouts", "batch_keys", "name_of"]
 
 WIDTH = 32
-"""How many lanes a block has, whether there is a run in each or not: matrix products and
-exponentials round differently at other widths, and a run is to have the same numbers in any batch.
-"""
+"""How many lanes there are, whether a run is in each of them or not. Matrix products and
+exponentials round differently at other widths, and a run must give the same numbers whatever runs
+are beside it."""
+EVERY_LANE = np.arange(WIDTH, dtype=np.int32)
 
 
-class Advance(NamedTuple):
-    """Some lanes have learned from some batches."""
+class Played(NamedTuple):
+    """A whole batch of episodes of some lanes."""
 
-    lanes: range
-    states: State
-    """Of all lanes of the block."""
-    returns: Any
-    """`[lanes, batches * B]`: the sums of the rewards of the episodes."""
-    lengths: Any
-    """`[lanes, batches * B]`: how many steps they have."""
+    lanes: Integers
+    """`[L]`: which lanes have played it. Those without a run may be among them."""
+    episodes: Episodes
+    """With an axis of `L` lanes first. They may be overwritten when the next are asked for."""
 
 
-class Source(Protocol):
-    """Plays episodes and lets runs learn from them."""
+@runtime_checkable
+class Rollouts(Protocol):
+    """Plays batches of episodes in an environment.
+
+    An object of this kind says how episodes are played and holds nothing that changes, so one
+    object serves many threads at once.
+    """
 
     @property
     def n_observations(self) -> int:
@@ -51,27 +65,64 @@ class Source(Protocol):
     def max_steps(self) -> int:
         """Where an episode is cut off."""
 
-    def advance(
-        self, learners: Reinforce, states: State, keys: Any, done: list[int], until: int
-    ) -> Iterator[Advance]:
-        """Let runs play batches of episodes and learn from each.
+    @property
+    def discount(self) -> float:
+        """The environment's own discount, or 0.99 where it has none."""
+
+    @property
+    def name(self) -> str:
+        """Tells the environment from others: a checkpoint is resumed where it is the same."""
+
+    def play(
+        self,
+        policies: Callable[[], Policy],
+        keys: jax.Array,
+        done: Sequence[int],
+        until: int,
+        batch: int,
+    ) -> Generator[Played]:
+        """Play batches of episodes, as many as each run still needs.
 
         Args:
-            learners: a `Reinforce` whose arrays have an axis of `WIDTH` lanes first.
-            states: what they have learned so far, with the same axis.
-            keys: `[WIDTH]`: the key of each run, of which `batch_keys` makes that of a batch.
-            done: how many batches each run has learned from; it has an entry for each lane that has
-                a run.
-            until: how many it is to have learned from at the end.
+            policies: gives the present policies of all lanes, a `Policy` whose arrays have an axis
+                of `WIDTH` lanes first. It is called whenever a batch begins, after everything that
+                was yielded before has been dealt with.
+            keys: `[WIDTH]`: the key of each run, from which `batch_keys` makes that of a batch.
+            done: how many batches each run has played before; one number for each lane that has a
+                run.
+            until: how many batches it will have played at the end.
+            batch: how many episodes a batch has.
 
         Yields:
-            What has been learned, as it is learned.
+            A batch of one or more lanes when it is whole. What playing needs is let go of at the
+            end, or when the generator is closed.
         """
 
-    def close(self) -> None:
-        """Let go of what playing needs."""
+
+def batch_keys(keys: jax.Array, numbers: jax.Array) -> jax.Array:
+    """The key of a batch of each run, from the keys of the runs and the numbers of the batches."""
+    result: jax.Array = jax.vmap(jax.random.fold_in)(keys, numbers)
+    return result
 
 
-def batch_keys(keys: Any, numbers: Any) -> Any:
-    """The key of a batch of each run, from the keys of the runs and the number of the batch."""
-    return jax.vmap(jax.random.fold_in)(keys, numbers)
+def name_of(environment: object) -> str:
+    """What a checkpoint calls an environment, to tell it from others.
+
+    An id is its own name. A function, a class or a module has its full name. Anything else has the
+    full name of its type, with a digest of the numbers in it, if there are any.
+
+    Examples:
+        >>> import numpy as np
+        >>> name_of("CartPole-v1"), name_of(np), name_of(np.load)
+        ('CartPole-v1', 'numpy', 'numpy.load')
+    """
+    if isinstance(environment, str):
+        return environment
+    if inspect.ismodule(environment):
+        return environment.__name__
+    kind = environment if callable(environment) else type(environment)
+    name = f"{kind.__module__}.{getattr(kind, '__qualname__', '')}"
+    kinds = (np.ndarray, np.generic, jax.Array, int, float)
+    numbers = [x for x in jax.tree.leaves(environment) if isinstance(x, kinds)]
+    digest = hashlib.sha256(b"".join(np.asarray(x).tobytes() for x in numbers))
+    return f"{name} {digest.hexdigest()[:16]}" if numbers else name

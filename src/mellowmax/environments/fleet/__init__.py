@@ -1,9 +1,10 @@
 """Many Gymnasium environments side by side, in processes of their own.
 
-Nothing here imports JAX: a process of environments starts in a tenth of the time and the memory
-without it.
+Nothing here imports JAX, and nothing that it imports does. Every process of a fleet imports this
+package: without JAX it starts ten times faster and takes a tenth of the memory.
 """
 
+from .flatten import make_flat
 from .fleet import Fleet
 
-__all__ = ["Fleet"]
+__all__ = ["Fleet", "make_flat"]

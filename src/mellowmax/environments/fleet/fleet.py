@@ -14,11 +14,13 @@ from typing import Any
 import cloudpickle
 import gymnasium
 import numpy as np
+import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
 from ..._common import checks
 from ..._common.gymnasium_ids import make
-from .worker import NOTHING, RESET, SIZE, STEP, WELL, Group, record_of
+from ..._typing import Bools
+from .worker import DONE, RESET, REST, SIZE, STEP, Group, main, record_of
 
 __all__ = ["Fleet"]
 
@@ -51,7 +53,11 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """
 
     def __init__(
-        self, environment: str | Callable[[], Any], num_envs: int, *, workers: int = 0
+        self,
+        environment: str | Callable[[], gymnasium.Env[Any, Any]],
+        num_envs: int,
+        *,
+        workers: int = 0,
     ) -> None:
         self.num_envs = checks.whole("num_envs", num_envs, 1)
         workers = min(checks.whole("workers", workers, 0), num_envs)
@@ -81,9 +87,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self,
         *,
-        seed: int | Sequence[int | None] | None = None,
+        seed: int | Sequence[int | None] | npt.NDArray[np.integer[Any]] | None = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[npt.NDArray[Any], dict[str, Any]]:
         """Begin episodes.
 
         Args:
@@ -99,23 +105,25 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             seed = range(seed, seed + self.num_envs)
         mask = np.ones(self.num_envs, np.bool_) if options is None else options["reset_mask"]
         drawn = [secrets.randbelow(2**31) if one is None else one for one in seed]
-        seeds = np.where(mask, np.asarray(drawn, np.int64), NOTHING)
+        seeds = np.where(mask, np.asarray(drawn, np.int64), REST)
         self._command(RESET, seeds)
         return self._records["observation"].copy(), {}
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(
+        self, actions: npt.NDArray[np.integer[Any]]
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64], Bools, Bools, dict[str, Any]]:
         """Take an action in every environment, or none where it is -1."""
         self._command(STEP, np.asarray(actions, np.int64))
         records = self._records
         names = ("observation", "reward", "terminated", "truncated")
         return *(records[name].copy() for name in names), {}  # type: ignore[return-value]
 
-    def _command(self, command: bytes, numbers: Any) -> None:
+    def _command(self, command: bytes, numbers: npt.NDArray[np.int64]) -> None:
         if self._group is not None:
             (self._group.reset if command == RESET else self._group.step)(numbers)
             return
         self._records["reward"] = 0.0
-        awake = [worker for worker in self._workers if (numbers[worker.share] != NOTHING).any()]
+        awake = [worker for worker in self._workers if (numbers[worker.share] != REST).any()]
         for worker in awake:
             worker.command(command, numbers[worker.share])
         for worker in awake:
@@ -132,12 +140,17 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 class _Worker:
     """A process with a share of the environments, from this side."""
 
-    def __init__(self, make: Callable[[], Any], share: Any, record: np.dtype[Any]) -> None:
+    def __init__(
+        self,
+        make: Callable[[], gymnasium.Env[Any, Any]],
+        share: npt.NDArray[np.int64],
+        record: np.dtype[Any],
+    ) -> None:
         self.share = share
         self._received = bytearray(len(share) * record.itemsize)
         self._records = np.frombuffer(self._received, record)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "mellowmax.environments.fleet.worker"],
+            [sys.executable, "-c", f"from {main.__module__} import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -151,18 +164,18 @@ class _Worker:
 
     def wait(self) -> None:
         sign = self._answers.read(1)
-        if sign != WELL:
+        if sign != DONE:
             said = self._answers.read().decode() or "it ended\n"
             raise RuntimeError(f"a process of environments failed: {said.splitlines()[-1]}")
 
-    def command(self, command: bytes, numbers: Any) -> None:
+    def command(self, command: bytes, numbers: npt.NDArray[np.int64]) -> None:
         try:
             self._commands.write(command + numbers.tobytes())
             self._commands.flush()
         except BrokenPipeError:
             self.wait()  # which says why
 
-    def answer(self) -> Any:
+    def answer(self) -> npt.NDArray[Any]:
         self.wait()
         self._answers.readinto(self._received)  # type: ignore[attr-defined]
         return self._records

@@ -1,9 +1,10 @@
-"""A process of Gymnasium environments, driven by a `Fleet`: `python -m` this module.
+"""A process of Gymnasium environments, which a `Fleet` starts and commands.
 
 It reads commands from its standard input and answers on its standard output, until the input ends;
-so it ends with the process that started it, however that one ends. First comes what makes an
-environment, pickled, and the number of environments. Then every command is a letter and a number
-for each environment, and every answer a sign and a record of each environment, or what went wrong.
+so it ends with the process that started it, however that one ends. First comes a function that
+makes an environment, pickled, and the number of environments. Then every command is a letter and a
+number for each environment. An answer is a sign and a record of each environment, or the traceback
+of what failed.
 """
 
 from __future__ import annotations
@@ -20,30 +21,31 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from ..._common.gymnasium_ids import make
-
 __all__ = [
+    "DONE",
+    "FAILED",
     "Group",
-    "NOTHING",
     "RESET",
+    "REST",
+    "SIZE",
     "STEP",
-    "WELL",
-    "WRONG",
-    "flat",
     "main",
     "record_of",
     "serve",
 ]
 
 RESET, STEP = b"r", b"s"
-WELL, WRONG = b".", b"!"
-NOTHING = -1
-"""In the place of a seed or an action: leave this environment alone."""
+"""The commands."""
+DONE, FAILED = b".", b"!"
+"""The signs that an answer begins with."""
+REST = -1
+"""In the place of a seed or an action: leave this environment as it is."""
 SIZE = struct.Struct("<q")
+"""How the size of the pickled function is written."""
 
 
 class Group:
-    """A list of environments, and a record of where each of them is.
+    """A list of environments, and a record of what each of them said last.
 
     Args:
         make: makes an environment.
@@ -58,7 +60,7 @@ class Group:
 
     def reset(self, seeds: npt.NDArray[np.int64]) -> None:
         """Begin an episode wherever a seed is given."""
-        chosen = np.flatnonzero(seeds != NOTHING)
+        chosen = np.flatnonzero(seeds != REST)
         for i in chosen.tolist():
             self._observations[i], _ = self.envs[i].reset(seed=int(seeds[i]))
         for name in ("reward", "terminated", "truncated"):
@@ -66,7 +68,7 @@ class Group:
 
     def step(self, actions: npt.NDArray[np.int64]) -> None:
         """Take a step wherever an action is given."""
-        chosen = np.flatnonzero(actions != NOTHING)
+        chosen = np.flatnonzero(actions != REST)
         observations, envs = self._observations, self.envs
         outcomes = []
         for i, action in zip(chosen.tolist(), actions[chosen].tolist(), strict=True):
@@ -83,47 +85,6 @@ class Group:
         """Close the environments."""
         for env in self.envs:
             env.close()
-
-
-def flat(environment: str | Callable[[], Any], **options: Any) -> Any:
-    """An environment whose observations are vectors, and whose actions are counted from 0.
-
-    A state that is a number becomes one-hot.
-
-    Args:
-        environment: an id, or what makes an environment.
-        options: Gymnasium's own, for an id.
-
-    Raises:
-        ValueError: for an environment that there is not, whose observations have no one size, or
-            whose actions are not discrete.
-    """
-    import gymnasium
-
-    if isinstance(environment, str):
-        env = make(environment, disable_env_checker=True, **options)
-    elif callable(environment):
-        env = environment()
-    else:
-        rule = (
-            "`environment` must be the id of a Gymnasium environment or a function that makes one"
-        )
-        raise ValueError(f"{rule}, got {environment!r}")
-    if not isinstance(env, gymnasium.Env):
-        rule = "`environment` must make a Gymnasium environment"
-        raise ValueError(f"{rule}, got one that makes {env!r}")
-    seen, actions = env.observation_space, env.action_space
-    if not isinstance(actions, gymnasium.spaces.Discrete):
-        env.close()
-        raise ValueError(f"`environment` must have discrete actions, got {actions}")
-    if not seen.is_np_flattenable:
-        env.close()
-        raise ValueError(f"`environment` must have observations of one size, got {seen}")
-    if actions.start != 0:
-        counted = gymnasium.spaces.Discrete(actions.n)
-        env = gymnasium.wrappers.TransformAction(env, lambda i: i + actions.start, counted)
-    is_vector = isinstance(seen, gymnasium.spaces.Box) and len(seen.shape) == 1
-    return env if is_vector else gymnasium.wrappers.FlattenObservation(env)
 
 
 def record_of(space: Any) -> np.dtype[Any]:
@@ -145,18 +106,18 @@ def serve(commands: BinaryIO, answers: BinaryIO) -> None:
     make, count = pickle.loads(commands.read(size))  # from the process that started this one
     try:
         group = Group(make, count)
-        answers.write(WELL)
+        answers.write(DONE)
         answers.flush()
         while command := commands.read(1):
             numbers = np.frombuffer(commands.read(8 * count), np.int64)
             (group.reset if command == RESET else group.step)(numbers)
-            answers.write(WELL)
+            answers.write(DONE)
             answers.write(group.records.tobytes())
             answers.flush()
     except BrokenPipeError:
         raise
     except Exception:
-        answers.write(WRONG + traceback.format_exc().encode())
+        answers.write(FAILED + traceback.format_exc().encode())
         answers.flush()
 
 
@@ -169,7 +130,3 @@ def main() -> None:
         serve(sys.stdin.buffer, answers)
     except BrokenPipeError:  # nobody is there any more
         os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

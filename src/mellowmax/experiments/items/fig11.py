@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 
-from ...deep import Progress, reinforce, train
+from ...deep import TrainProgress, reinforce, train
 from ...softmax import Boltzmann, Mellowmax
 from .. import paper, style
 from ..intervals import share_interval
@@ -167,7 +167,7 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
     first = spec["first"]
     stopped = []
 
-    def tell(progress: Progress) -> bool:
+    def tell(progress: TrainProgress) -> bool:
         if work.callback(progress.episodes / progress.total):
             stopped.append(True)
         return bool(stopped)

@@ -1,0 +1,56 @@
+"""Environments as a network takes them: an observation is a vector, and actions count from 0.
+
+What is made here is sent to the processes of a fleet, so nothing here imports JAX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+
+from ..._common.gymnasium_ids import make
+
+__all__ = ["make_flat"]
+
+
+def make_flat(
+    environment: str | Callable[[], gymnasium.Env[Any, Any]], **options: Any
+) -> gymnasium.Env[Any, Any]:
+    """An environment whose observations are vectors, and whose actions are counted from 0.
+
+    A state that is a number becomes one-hot.
+
+    Args:
+        environment: an id, or what makes an environment.
+        options: Gymnasium's own, for an id.
+
+    Raises:
+        ValueError: for an environment that there is not, whose observations have no one size, or
+            whose actions are not discrete.
+    """
+    if isinstance(environment, str):
+        env = make(environment, disable_env_checker=True, **options)
+    elif callable(environment):
+        env = environment()
+    else:
+        rule = (
+            "`environment` must be the id of a Gymnasium environment or a function that makes one"
+        )
+        raise ValueError(f"{rule}, got {environment!r}")
+    if not isinstance(env, gymnasium.Env):
+        rule = "`environment` must make a Gymnasium environment"
+        raise ValueError(f"{rule}, got one that makes {env!r}")
+    seen, actions = env.observation_space, env.action_space
+    if not isinstance(actions, gymnasium.spaces.Discrete):
+        env.close()
+        raise ValueError(f"`environment` must have discrete actions, got {actions}")
+    if not seen.is_np_flattenable:
+        env.close()
+        raise ValueError(f"`environment` must have observations of one size, got {seen}")
+    if actions.start != 0:
+        counted = gymnasium.spaces.Discrete(actions.n)
+        env = gymnasium.wrappers.TransformAction(env, lambda i: i + actions.start, counted)
+    is_vector = isinstance(seen, gymnasium.spaces.Box) and len(seen.shape) == 1
+    return env if is_vector else gymnasium.wrappers.FlattenObservation(env)
