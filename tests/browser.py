@@ -218,10 +218,11 @@ def browser():
             os.close(answers)
 
 
-def check_page(path, width=390, scheme="light", media="screen", shot=None):
+def check_page(tab, path, width=390, scheme="light", media="screen", shot=None):
     """What a page is like in Chromium.
 
     Args:
+        tab: of a `browser`, which can check one page after another.
         path: the HTML file.
         width: of the window, in pixels.
         scheme: `"light"` or `"dark"`, what the reader prefers.
@@ -234,9 +235,8 @@ def check_page(path, width=390, scheme="light", media="screen", shot=None):
         `overflowing` (what is cut at the right edge and does not scroll), `contrast` (the least of
         any text) and `contrast_where`, and the page's `text`.
     """
-    with browser() as tab:
-        tab.open(path, width, scheme, media)
-        found = tab.evaluate(LOOK)
-        if shot is not None:
-            tab.screenshot(shot)
-        return {"complaints": tab.complaints(), "loads": tab.loads(), **found}
+    tab.open(path, width, scheme, media)
+    found = tab.evaluate(LOOK)
+    if shot is not None:
+        tab.screenshot(shot)
+    return {"complaints": tab.complaints(), "loads": tab.loads(), **found}

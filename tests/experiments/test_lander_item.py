@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from mellowmax.cli import app as cli
-from mellowmax.cli import reproduce as reproduction
 from mellowmax.experiments import Outcome, paper, style
 from mellowmax.experiments.item import LongItem, Stopped, Work
 from mellowmax.experiments.items import fig11
@@ -141,17 +137,3 @@ def test_the_distance_of_a_reading_is_a_root_mean_square():
     reading = curves.assign(policy=names, mean_return=curves["mean_return"] + off)
     reading = reading.assign(discount=1.0, weighing="w", learning_rate=0.1, runs=1)
     assert fig11.distances(reading)["distance"].tolist() == [pytest.approx(12.5**0.5)]
-
-
-def test_what_takes_weeks_is_asked_about_first(tmp_path):
-    asked = []
-    plans = reproduction.chosen(["fig5", "fig11"], "paper", tmp_path, lambda it: asked.append(it))
-    assert [plan.name for plan in plans] == ["fig5"]
-    assert len(asked) == 1
-    assert "fig11 takes about 18 days" in asked[0]
-    result = CliRunner().invoke(
-        cli.app, ["reproduce", "fig11", "--scale", "paper", "--out", str(tmp_path / "out")]
-    )
-    assert result.exit_code == 2
-    assert "`--yes` must be given" in result.stderr
-    assert not Path(tmp_path / "out").exists()

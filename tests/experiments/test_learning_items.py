@@ -13,7 +13,7 @@ from mellowmax.environments import taxi
 from mellowmax.experiments import Outcome, style
 from mellowmax.experiments.items import fig2, fig9
 from mellowmax.learning import sarsa, train
-from mellowmax.mdp import multi_passenger_taxi
+from mellowmax.mdp import MDP, multi_passenger_taxi
 
 SMALL2 = fig2.Config(episodes=400, runs=40)
 SMALL9 = fig9.Config((0.1,), (1.5, 3.0), (0.2, 0.6), 20_000, 4)
@@ -112,6 +112,12 @@ def test_the_planned_reward_is_what_its_policy_earns():
     assert exact == pytest.approx(
         fig9.average_reward(multi_passenger_taxi(), np.full((264, 4), 0.25))
     )
+
+
+def test_the_average_reward_of_a_chain():
+    """Two states that alternate and then end: rewards 1, 2 and 6 in turn."""
+    steps = MDP([[[1]], [[2]], [[3]]], [[[1.0]]] * 3, [[1.0], [2.0], [6.0]], 0.9)
+    assert fig9.average_reward(steps, np.ones((3, 1))) == pytest.approx(3.0)
 
 
 def test_the_verdict_on_figure_9_can_hold_and_fail(tables9):

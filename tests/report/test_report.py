@@ -15,7 +15,8 @@ from browser import browser, check_page
 from mellowmax.experiments import ITEMS
 from mellowmax.experiments.item import Claim, Outcome, Verdict
 from mellowmax.experiments.style import COLOURS, figure, styled
-from mellowmax.report import page as report
+from mellowmax.report import Entry, write_markdown, write_page
+from mellowmax.report.page import _duration
 
 REPRODUCED = Path(__file__).parents[2] / "reproduction" / "report.html"
 VOID = {"meta", "img", "br", "hr", "link", "input"}
@@ -39,7 +40,7 @@ def entry(home, name, title, claims, *, columns=1, rows=400, deviations=()):
     for extra in range(9):
         table[f"a_rather_long_column_{extra}"] = x * extra
     table.to_parquet(home / f"{name}.parquet")
-    return report.Entry(
+    return Entry(
         name=name,
         title=title,
         source="Figure 9, section 5.2",
@@ -77,8 +78,26 @@ def entries(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(entries):
     path = entries[0].figures["returns"].parent.parent / "report.html"
-    report.write(path, entries, missing=("fig4", "<fig5>"), version="1.2")
+    write_page(path, entries, missing=("fig4", "<fig5>"), version="1.2")
     return path
+
+
+@pytest.fixture
+def markdown(tmp_path):
+    """The Markdown of entries."""
+
+    def write(entries, **options):
+        write_markdown(tmp_path / "report.md", entries, version="1.2", **options)
+        return (tmp_path / "report.md").read_text(encoding="utf-8")
+
+    return write
+
+
+@pytest.fixture(scope="module")
+def tab():
+    """One browser for all pages."""
+    with browser() as tab:
+        yield tab
 
 
 class Reader(HTMLParser):
@@ -178,30 +197,30 @@ def test_text_is_escaped(page, read):
     assert "Its best ω &lt;b&gt;beats&lt;/b&gt; β &amp; ε" in page.read_text(encoding="utf-8")
 
 
-def test_deviations_are_numbered_over_the_whole_page(entries, read):
+def test_deviations_are_numbered_over_the_whole_page(entries, markdown, read):
     assert [ol["start"] for ol in read.all("ol")] == ["1", "3"]
     numbers = [li["id"] for li in read.all("li") if "id" in li]
     assert numbers == ["deviation-1", "deviation-2", "deviation-3"]
-    text = report.markdown(entries, version="1.2")
+    text = markdown(entries)
     assert [int(n) for n in re.findall(r"^- \*\*(\d+)\.\*\*", text, re.MULTILINE)] == [1, 2, 3]
 
 
 def test_the_page_is_the_same_again_and_whole_or_not_at_all(entries, page, tmp_path):
     before = page.read_bytes()
-    report.write(page, entries, missing=("fig4", "<fig5>"), version="1.2")
+    write_page(page, entries, missing=("fig4", "<fig5>"), version="1.2")
     assert page.read_bytes() == before
     gone = dataclasses.replace(entries[0], figures={"returns": tmp_path / "gone.svg"})
     with pytest.raises(FileNotFoundError):
-        report.write(page, [gone], version="1.2")
+        write_page(page, [gone], version="1.2")
     assert page.read_bytes() == before
     assert not list(page.parent.glob(".mellowmax-*"))
 
 
-def test_a_page_of_nothing_is_well_formed(tmp_path):
-    report.write(tmp_path / "report.html", [], version="1.2")
+def test_a_page_of_nothing_is_well_formed(tmp_path, markdown):
+    write_page(tmp_path / "report.html", [], version="1.2")
     read = Reader((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert "Of 0 finished items" in "".join(read.text)
-    assert "# Reproduction" in report.markdown([], version="1.2")
+    assert "# Reproduction" in markdown([])
 
 
 @pytest.mark.parametrize(
@@ -215,11 +234,11 @@ def test_a_page_of_nothing_is_well_formed(tmp_path):
     ],
 )
 def test_times_in_words(seconds, words):
-    assert report._duration(seconds) == words
+    assert _duration(seconds) == words
 
 
-def test_markdown_is_a_table_of_verdicts_and_one_of_claims_for_each_item(entries):
-    text = report.markdown(entries, missing=("fig4",), version="1.2")
+def test_markdown_is_a_table_of_verdicts_and_one_of_claims_for_each_item(entries, markdown):
+    text = markdown(entries, missing=("fig4",))
     tables = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
     assert [table.count("\n") - 2 for table in tables] == [3, 2, 2, 1]
     for line in "".join(tables).splitlines():
@@ -231,8 +250,8 @@ def test_markdown_is_a_table_of_verdicts_and_one_of_claims_for_each_item(entries
 
 
 @pytest.mark.parametrize(("width", "scheme"), WINDOWS)
-def test_the_page_in_chromium(page, width, scheme):
-    found = check_page(page, width, scheme)
+def test_the_page_in_chromium(tab, page, width, scheme):
+    found = check_page(tab, page, width, scheme)
     assert found["complaints"] == []
     assert found["loads"] == [page.resolve().as_uri()]
     assert found["images"] == 3
@@ -243,26 +262,25 @@ def test_the_page_in_chromium(page, width, scheme):
     assert found["contrast"] >= 4.5, found["contrast_where"]  # WCAG AA
 
 
-def test_print_is_light_and_without_what_only_a_screen_needs(page, tmp_path):
-    with browser() as tab:
-        tab.open(page, 720, "dark", "print")
-        colour = tab.evaluate("getComputedStyle(document.body).backgroundColor")
-        shown = tab.evaluate(
-            "[...document.querySelectorAll('nav, dl')].filter(n => n.offsetHeight).length"
-        )
-        tab.pdf(tmp_path / "report.pdf")
+def test_print_is_light_and_without_what_only_a_screen_needs(tab, page, tmp_path):
+    tab.open(page, 720, "dark", "print")
+    colour = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    shown = tab.evaluate(
+        "[...document.querySelectorAll('nav, dl')].filter(n => n.offsetHeight).length"
+    )
+    tab.pdf(tmp_path / "report.pdf")
     assert colour == "rgb(255, 255, 255)"
     assert shown == 0
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_the_check_of_a_page_finds_what_is_wrong(tmp_path):
+def test_the_check_of_a_page_finds_what_is_wrong(tab, tmp_path):
     bad = tmp_path / "bad.html"
     bad.write_text("""<!DOCTYPE html><html lang="en"><head><title>bad</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"></head>
 <body><p class="wide" style="width: 700px; color: #aaa">wide</p><img src="gone.png" alt="gone">
 <script>throw new Error("broken")</script></body></html>""")
-    found = check_page(bad, 390)
+    found = check_page(tab, bad, 390)
     assert found["scroll_width"] > 390
     assert found["overflowing"] == ["p.wide"]
     assert found["broken_images"] == ["gone"]
@@ -275,8 +293,8 @@ def test_the_check_of_a_page_finds_what_is_wrong(tmp_path):
     not REPRODUCED.exists(), reason="`make reproduce` has not made a report to look at"
 )
 @pytest.mark.parametrize(("width", "scheme"), WINDOWS)
-def test_the_reproduced_page_in_chromium(width, scheme):
-    found = check_page(REPRODUCED, width, scheme)
+def test_the_reproduced_page_in_chromium(tab, width, scheme):
+    found = check_page(tab, REPRODUCED, width, scheme)
     assert found["complaints"] == []
     assert found["loads"] == [REPRODUCED.resolve().as_uri()]
     assert found["broken_images"] == []
