@@ -44,7 +44,8 @@ class Schedules(NamedTuple):
     softmax: Callable[[jax.Array], Softmax] | None
     learning_rate: Callable[[jax.Array], jax.Array] | None
     settings: Shape
-    """The shape of the grid of settings, against which what they give broadcasts."""
+    """The shape of the grid of settings, against which what they give broadcasts; `()` where there
+    is no schedule."""
 
     def apply(self, runs: Runs, step: jax.Array) -> Learner:
         """The learner of each run after `step` updates."""
@@ -63,14 +64,17 @@ class Schedules(NamedTuple):
 
 def settings_of(learner: Learner, n_states: int, n_actions: int) -> Shape:
     """The shape of the grid of settings that a learner has, with tables `[S, A]`."""
-    scheduled = callable(learner.learning_rate) or not isinstance(learner.softmax, Softmax)
-    now = jax.eval_shape(learner.at, jnp.int32(0)) if scheduled else learner
+    now = jax.eval_shape(learner.at, jnp.int32(0)) if _scheduled(learner) else learner
     parameters = jax.tree.leaves((now.softmax, now.learning_rate, learner.discount))
     initial = np.shape(learner.initial)
     if initial and initial[-2:] != (n_states, n_actions):
         rule = f"`initial` must be a number or have the shape (..., {n_states}, {n_actions})"
         raise ValueError(f"{rule}, got {initial}")
     return settings_shape([*map(np.shape, parameters), initial[:-2]])
+
+
+def _scheduled(learner: Learner) -> bool:
+    return callable(learner.learning_rate) or not isinstance(learner.softmax, Softmax)
 
 
 def runs_of(
@@ -99,7 +103,7 @@ def runs_of(
     schedules = Schedules(
         None if isinstance(softmax, Softmax) else softmax,
         rate if callable(rate) else None,
-        settings,
+        settings if _scheduled(learner) else (),  # a program is compiled for this value
     )
     return Runs(
         dataclasses.replace(learner, **constants),

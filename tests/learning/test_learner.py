@@ -1,0 +1,51 @@
+"""What a learner learns from one transition, and how it is made."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mellowmax import Boltzmann, EpsilonGreedy, Mean
+from mellowmax.learning import expected_sarsa, q_learning, sarsa
+
+LEARNERS = [sarsa, expected_sarsa, q_learning]
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_an_update_moves_one_entry_by_the_td_error(kind):
+    rng = np.random.default_rng(0)
+    q = rng.normal(size=(4, 3)).astype(np.float32)
+    where = np.array([True, False, True])
+    learner = kind(Boltzmann(2.0), 0.25)
+    new, td_error = learner.update(jnp.asarray(q), 1, 2, 0.5, 0.9, 3, 0, where=jnp.asarray(where))
+    row = q[3, where]
+    worth = {
+        sarsa: q[3, 0],
+        expected_sarsa: (np.exp(2 * row) * row).sum() / np.exp(2 * row).sum(),
+        q_learning: row.max(),
+    }[kind]
+    np.testing.assert_allclose(td_error, 0.5 + 0.9 * worth - q[1, 2], rtol=1e-5)
+    change = np.asarray(new) - q
+    np.testing.assert_allclose(change[1, 2], 0.25 * np.asarray(td_error), rtol=1e-5)
+    assert np.count_nonzero(change) == 1
+    assert new.dtype == np.float32
+
+
+def test_a_schedule_is_looked_up_at_the_step():
+    learner = sarsa(lambda step: EpsilonGreedy(0.1 * step), lambda step: 1.0 / (1 + step))
+    now = learner.at(4)
+    assert (now.softmax, now.learning_rate) == (EpsilonGreedy(0.4), 0.2)
+    q = learner.init(2, 2)
+    new, _ = learner.update(q, 0, 0, 1.0, 0.0, 1, 0, step=4)
+    assert new[0, 0] == np.float32(0.2)
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_a_bad_learner_is_one_sentence(kind):
+    with pytest.raises(ValueError, match=r"`learning_rate` must be in \[0, 1\], got 1.5"):
+        kind(Mean(), 1.5)
+    with pytest.raises(ValueError, match=r"`discount` must be in \[0, 1\], got -0.5"):
+        kind(Mean(), discount=-0.5)
+    with pytest.raises(ValueError, match=r"`softmax` must be a Softmax or a function .*, got 3"):
+        kind(3)
