@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from commands import Terminal, assert_one_sentence, call, rows
-from mellowmax import Boltzmann, Max, Mellowmax, planning
+from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, planning
 from mellowmax.cli import solve as command
+from mellowmax.cli.console import choose_softmax
 from mellowmax.mdp import MDP, chain, garnet, two_state
 
 COMMAND = [sys.executable, "-c", "from mellowmax.cli import main; main()"]
@@ -49,13 +50,28 @@ def test_a_gymnasium_model_is_solved_and_written(here):
 @pytest.mark.parametrize("option", ["--softmax", "--operator"])
 def test_a_saved_model_keeps_its_own_discount(here, option):
     """`--operator` is the former name of `--softmax`."""
-    two_state().save("model.npz")
-    done = call("solve", "model.npz", option, "max", "--out", "best.npz")
+    mdp = MDP.from_gymnasium("FrozenLake-v1", 0.9)
+    mdp.save("model.npz")
+    done = call("solve", "model.npz", option, "mellowmax", "--parameter", 5, "--out", "own.npz")
     assert done.exit_code == 0, done.stderr
-    assert "discount 0.98" in rows(done.stdout)["model"]
-    best = planning.solve(two_state(), Max())
-    with np.load(here / "best.npz") as file:
-        np.testing.assert_allclose(file["value"], best.value, atol=1e-6)
+    assert "discount 0.9" in rows(done.stdout)["model"]
+    expected = planning.solve(mdp, Mellowmax(5.0))
+    with np.load(here / "own.npz") as file:
+        np.testing.assert_allclose(file["value"], expected.value, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "pair"),
+    [
+        ("max", None, Max()),
+        ("mean", None, Mean()),
+        ("epsilon-greedy", 0.1, EpsilonGreedy(0.1)),
+        ("boltzmann", -2.0, Boltzmann(-2.0)),
+        ("mellowmax", 16.55, Mellowmax(16.55)),
+    ],
+)
+def test_a_softmax_by_its_name(name, parameter, pair):
+    assert choose_softmax(name, parameter) == pair
 
 
 def test_no_convergence_is_said_and_written(here):

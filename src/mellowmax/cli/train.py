@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import numpy.typing as npt
 import typer
 
 from .._common.files import replacing
@@ -169,7 +170,7 @@ class _Pace:
         return f"{text}, {self.rate:.3g} episodes/s, {left}"
 
 
-def _returns(result: deep.DeepResult) -> list[np.ndarray[tuple[int], np.dtype[np.float32]]]:
+def _returns(result: deep.DeepResult) -> list[npt.NDArray[np.float32]]:
     """The returns of the episodes that each run has played."""
     counts = (result.lengths > 0).sum(1)
     return [run[:count] for run, count in zip(result.returns, counts, strict=True)]

@@ -154,7 +154,7 @@ def run(spec: Spec) -> pd.DataFrame:
 
 
 def resume(spec: Spec, work: Work) -> pd.DataFrame:
-    """The same, going on from what was learned before it was stopped."""
+    """The same, resumed from what was learned before it was stopped."""
     learner = reinforce(
         POLICIES[spec["policy"]](spec["parameter"]),
         spec["learning_rate"],
@@ -167,7 +167,7 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
     first = spec["first"]
     stopped = []
 
-    def tell(progress: TrainProgress) -> bool:
+    def callback(progress: TrainProgress) -> bool:
         if work.callback(progress.episodes / progress.total):
             stopped.append(True)
         return bool(stopped)
@@ -179,7 +179,7 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
         runs=range(first, first + spec["runs"]),
         seed=spec["seed"],
         checkpoint=work.directory,
-        callback=tell,
+        callback=callback,
     )
     if stopped:
         raise Stopped
