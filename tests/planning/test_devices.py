@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from mellowmax import Mellowmax
+from mellowmax import Max, Mellowmax
 from mellowmax.mdp import garnet, grid_world
 from mellowmax.planning import solve
 
@@ -20,7 +20,7 @@ import jax, numpy as np
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 from jax.sharding import Mesh
-from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
+from mellowmax import Boltzmann, EpsilonGreedy, Max, Mellowmax
 from mellowmax.mdp import MDP, garnet, grid_world
 from mellowmax.planning import evaluate, solve
 """
@@ -34,10 +34,10 @@ rng = np.random.default_rng(0)
 allowed = rng.random((19, 3)) < 0.6
 allowed[:, 1] = True
 models = {
-    "garnet": garnet(203, 3, 4, seed=0, discount=0.95),  # 203 = 8 * 25 + 3
-    "few": garnet(5, 2, 3, seed=0, discount=0.9),  # devices with nothing but padding
-    "grid": grid_world((9, 7), walls=0.1, goal_reward=10.0, discount=0.95),
-    "taxi": MDP.from_gymnasium("Taxi-v4", 0.95),
+    "garnet": garnet(11, 3, 4, seed=0, discount=0.95),  # two states a device; two have none
+    "ladder": MDP.from_function(
+        lambda s, a: [(1.0, s + 1 + a, s % 3 - 1.0, s + a > 10)], 12, 2, 0.95
+    ),
     "dense": MDP.from_arrays(
         rng.dirichlet(np.full(19, 0.3), (19, 3)),
         rng.normal(size=(19, 3, 19)),
@@ -46,14 +46,12 @@ models = {
         terminal=np.arange(19) == 4,
     ),
 }
-own = Mellowmax(np.linspace(0.5, 5.0, 203))  # a parameter for each state
+own = Mellowmax(np.linspace(0.5, 5.0, 11))  # a parameter for each state
 cases = [
-    *(("garnet", own, method) for method in ("shifted", "newton")),
+    ("garnet", own, "shifted"),
+    ("garnet", own, "newton"),
     ("garnet", Boltzmann(0.3), "synchronous"),
-    ("few", Mellowmax(1.0), "shifted"),
-    ("grid", Mellowmax(3.0), "newton"),
-    ("taxi", Max(), "auto"),
-    ("dense", EpsilonGreedy(0.2), "synchronous"),
+    ("ladder", Max(), "auto"),
     ("dense", EpsilonGreedy(0.2), "newton"),
 ]
 results = []
@@ -73,8 +71,8 @@ for name, softmax, method in cases:
         "loss": [one.suboptimality_bound, many.suboptimality_bound],
     }
     results.append(result)
-start = rng.normal(size=(203, 3))
-policy = rng.dirichlet(np.ones(3), 203)
+start = rng.normal(size=(11, 3))
+policy = rng.dirichlet(np.ones(3), 11)
 options = [
     lambda mesh: solve(models["garnet"], own, method="shifted", initial=start, mesh=mesh),
     lambda mesh: evaluate(policy, models["garnet"], method="shifted", mesh=mesh),
@@ -85,8 +83,16 @@ try:
 except ValueError as error:
     message = str(error)
 alone = Mesh(np.array(jax.devices()[3:4]), ("states",))
-same = bool((solve(models["garnet"], own, mesh=alone).q == solve(models["garnet"], own).q).all())
-print(json.dumps({"results": results, "apart": apart, "in place": message, "alone": same}))
+one, other = (solve(models["garnet"], own, method="shifted", mesh=m) for m in (None, alone))
+print(json.dumps({
+    "results": results,
+    "apart": apart,
+    "in place": message,
+    "alone": bool((one.q == other.q).all()),
+    "solved in": str(one.q.dtype),
+    "flag": jax.config.jax_enable_x64,
+    "dtype": str(jax.numpy.arange(3.0).dtype),
+}))
 """
 )
 
@@ -98,12 +104,9 @@ jax.distributed.initialize(f"127.0.0.1:{port}", num_processes=2, process_id=int(
 mesh = Mesh(np.array(jax.devices()), ("states",))
 assert (mesh.size, len(jax.local_devices())) == (4, 2)
 softmax = Mellowmax(np.linspace(1.0, 4.0, 57))
-results = {}
-for method in ("shifted", "newton"):
-    random = solve(garnet(57, 3, 4, seed=0, discount=0.9), softmax, method=method, mesh=mesh)
-    grid = solve(grid_world((4, 5), discount=0.9), Mellowmax(2.0), method=method, mesh=mesh)
-    results |= {f"random {method}": random.q, f"grid {method}": grid.q}
-np.savez(path, **results)
+random = solve(garnet(57, 3, 4, seed=0, discount=0.9), softmax, method="shifted", mesh=mesh)
+grid = solve(grid_world((4, 5), discount=0.9), Max(), method="newton", mesh=mesh)
+np.savez(path, random=random.q, grid=grid.q)
 jax.distributed.shutdown()
 """
 )
@@ -124,7 +127,7 @@ def test_eight_devices_find_what_one_finds():
     )
     assert process.returncode == 0, process.stderr
     found = json.loads(process.stdout)
-    assert len(found["results"]) == 8
+    assert len(found["results"]) == 5
     for result in found["results"]:
         assert result["same"], result
         if result["method"] in ("synchronous", "shifted"):
@@ -135,6 +138,8 @@ def test_eight_devices_find_what_one_finds():
         np.testing.assert_allclose(*result["loss"], rtol=1e-6, atol=1e-6)
     assert max(found["apart"]) <= 1e-12  # with a start of its own, and for a policy
     assert found["alone"]  # a mesh of one device, whichever
+    # Planning is in float64 though JAX's flag is not set, and leaves the flag alone.
+    assert (found["solved in"], found["flag"], found["dtype"]) == ("float64", False, "float32")
     rule = "`mesh` must have one device for in-place sweeps, which go state by state"
     assert found["in place"] == rule
 
@@ -166,16 +171,10 @@ def test_two_processes_find_what_one_finds(tmp_path):
             process.wait()
     for process, (_, errors) in zip(processes, outputs, strict=True):
         assert process.returncode == 0, errors
-    random, softmax = garnet(57, 3, 4, seed=0, discount=0.9), Mellowmax(np.linspace(1.0, 4.0, 57))
-    for method in ("shifted", "newton"):
-        expected = {
-            f"random {method}": solve(random, softmax, method=method),
-            f"grid {method}": solve(
-                grid_world((4, 5), discount=0.9), Mellowmax(2.0), method=method
-            ),
-        }
-        for name, one in expected.items():
-            first, second = (np.load(path)[name] for path in paths)
-            assert np.array_equal(first, second)
-            allowed = 1e-12 if method == "shifted" else 2 * one.error_bound
-            np.testing.assert_allclose(first, one.q, rtol=0, atol=allowed)
+    softmax = Mellowmax(np.linspace(1.0, 4.0, 57))
+    random = solve(garnet(57, 3, 4, seed=0, discount=0.9), softmax, method="shifted")
+    grid = solve(grid_world((4, 5), discount=0.9), Max(), method="newton")
+    for name, one, apart in (("random", random, 1e-12), ("grid", grid, 2 * grid.error_bound)):
+        first, second = (np.load(path)[name] for path in paths)
+        assert np.array_equal(first, second)
+        np.testing.assert_allclose(first, one.q, rtol=0, atol=apart)

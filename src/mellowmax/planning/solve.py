@@ -125,6 +125,7 @@ def solve(
     """
     began = time.perf_counter()
     _check(mdp, softmax, method, tolerance, mesh)
+    tolerance = float(tolerance)
     max_iterations = checks.whole("max_iterations", max_iterations, 1)
     start = _initial(initial, mdp)
     with jax.enable_x64(True):
