@@ -169,15 +169,23 @@ class _Search:
         own: Softmax = jax.tree.map(lambda x: x[owner, None] if np.ndim(x) else x, self.softmax)
         return own
 
+    def sweep(self, owner: Integers, v: Floats) -> tuple[Floats, Floats]:
+        """The action values `[B, S, A]`, and how a sweep changes the state values, `[B, S]`."""
+        model = self.model[owner]
+        q = model.q(v)
+        return q, model.value(self.softmax_of(owner), q) - v
+
+    def jacobian(self, owner: Integers, q: Floats) -> Floats:
+        """`[B, S, S]`, from the action values."""
+        return self.model[owner].jacobian(self.softmax_of(owner), q)
+
     def newton(self, owner: Integers, v: Floats) -> tuple[Floats, Floats]:
         """Newton's method in the box, without damping, and the residual of each at its end."""
         v, least = np.clip(v, self.low[owner], self.high[owner]), np.full(len(v), np.inf)
         best, active = v.copy(), np.arange(len(v))
         for _ in range(20):
             mine = owner[active]
-            model, softmax = self.model[mine], self.softmax_of(mine)
-            q = model.q(v[active])
-            change = model.value(softmax, q) - v[active]
+            q, change = self.sweep(mine, v[active])
             size = abs(change).max(-1)
             better = size < least[active]
             rows = active[better]
@@ -187,8 +195,7 @@ class _Search:
             active, mine = active[more], mine[more]
             if not len(active):
                 break
-            jacobian = self.model[mine].jacobian(self.softmax_of(mine), q[more])
-            step = newton_step(jacobian, change[more])
+            step = newton_step(self.jacobian(mine, q[more]), change[more])
             v[active] = np.clip(v[active] + step, self.low[mine], self.high[mine])
         return best, least
 
@@ -212,20 +219,16 @@ class _Search:
             )
             taken[left] += 1
             after = np.bincount(owner, minlength=n)
-            sums = np.bincount(owner, index_of(self.at(owner, v)[1]), minlength=n).round()
+            indices = index_of(self.jacobian(owner, self.model[owner].q(v)))
+            sums = np.bincount(owner, indices, minlength=n).round()
             more = (sums != 1) | ((after > 1) & (after > before))
             left = left[more[left]]
             if not len(left):
                 break
-        change, jacobian = self.at(owner, v)
+        q, change = self.sweep(owner, v)
+        jacobian = self.jacobian(owner, q)
         residual, radius = abs(change).max(-1), spectral_radius(jacobian)
         return BatchFixedPoints(owner, v, residual, radius, index_of(jacobian), taken)
-
-    def at(self, owner: Integers, v: Floats) -> tuple[Floats, Floats]:
-        """The change by a sweep `[B, S]`, and its Jacobian `[B, S, S]`."""
-        model, softmax = self.model[owner], self.softmax_of(owner)
-        q = model.q(v)
-        return model.value(softmax, q) - v, model.jacobian(softmax, q)
 
     def starts(self, left: Integers, number: int, rng: np.random.Generator) -> Floats:
         """Where a round begins, `[left, starts, S]`: on the diagonal of the box, and inside it."""
