@@ -17,7 +17,7 @@ from ..._typing import Floats
 from ...environments import two_state
 from ...learning import sarsa, train
 from ...mdp import two_state as two_state_mdp
-from ...planning import fixed_points, solve
+from ...planning import fixed_points
 from ...softmax import SOFTMAXES, Boltzmann, Mellowmax
 from .. import paper, style
 from ..intervals import share_interval
@@ -244,7 +244,9 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
 
 
 def _only(omega: float) -> float:
-    return float(solve(two_state_mdp(), Mellowmax(omega)).q[0, 1])
+    """Q(s1, b) at the one fixed point of planning with mellowmax."""
+    (point,) = fixed_points(two_state_mdp(), Mellowmax(omega))
+    return float(point.q[0, 1])
 
 
 def _paper_b() -> Floats:
