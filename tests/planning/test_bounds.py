@@ -15,8 +15,7 @@ from mellowmax.planning import evaluate, solve, suboptimality
 METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
 OPERATORS = {
     "max": [Max()],
-    "mean": [Mean()],
-    "epsilon-greedy": [EpsilonGreedy(epsilon) for epsilon in (0.01, 0.3, 0.9)],
+    "epsilon-greedy": [EpsilonGreedy(epsilon) for epsilon in (0.01, 0.3, 0.9, 1.0)],
     "mellowmax": [Mellowmax(omega) for omega in (0.1, 3.0, 50.0, -3.0)],
 }
 SAMPLE = 300
@@ -45,6 +44,26 @@ def ending(rng, discount):
         discount,
         allowed=allowed,
         terminal=np.arange(8) == 5,
+    )
+
+
+def downhill(rng):
+    """Every step ends the episode or goes down: all policies end, though none at once.
+
+    The shape is that of `ending`, and so are the programs.
+    """
+    lead = [rng.integers(s, size=(3, 4)) for s in range(1, 8)]
+    allowed = np.ones((8, 3), bool)
+    allowed[3, 1] = False
+    successors = np.concatenate([np.full((1, 3, 4), 8), lead])
+    successors[7, 2, 3] = 8
+    return MDP(
+        successors,
+        rng.dirichlet(np.ones(4), (8, 3)),
+        rng.normal(size=(8, 3)) + rng.normal(),
+        1.0,
+        allowed=allowed,
+        terminal=np.arange(8) == 0,
     )
 
 
@@ -102,7 +121,9 @@ def report(record_property, what, ratios):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_value_is_further_off_than_its_bounds(family, operator, record_property):
     rng = np.random.default_rng([len(family), len(operator)])
-    cases = itertools.cycle(itertools.product(OPERATORS[operator], METHODS))
+    # In place and synchronous sweeps have the same evidence: once is enough for one more operator.
+    methods = [m for m in METHODS if (operator, m) != ("epsilon-greedy", "in-place")]
+    cases = itertools.cycle(itertools.product(OPERATORS[operator], methods))
     near, below = [], []
     for softmax, method in itertools.islice(cases, SAMPLE):
         mdp = FAMILIES[family](
@@ -199,19 +220,6 @@ def test_bounds_of_what_has_not_converged():
             assert max(losses(mdp, solution)) <= solution.suboptimality_bound
 
 
-def downhill(rng):
-    """Every step goes down, at least one state: all policies end, though none at once."""
-    lead = [rng.integers(s, size=(2, 3)) for s in range(1, 12)]
-    successors = np.concatenate([np.zeros((1, 2, 3), int), lead])
-    return MDP(
-        successors,
-        rng.dirichlet(np.ones(3), (12, 2)),
-        rng.normal(size=(12, 2)) + rng.normal(),
-        1.0,
-        terminal=np.arange(12) == 0,
-    )
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_bounds_without_discount(method, record_property):
     rng = np.random.default_rng(5)
@@ -237,13 +245,15 @@ def test_bounds_without_discount(method, record_property):
 
 
 def test_the_horizon_without_discount_is_the_longest_episode():
-    """Ten steps, whatever is done: each lacks the same, and the bound is the error."""
-    successors = np.arange(1, 11)[:, None, None].repeat(2, 1)
-    mdp = MDP(successors, np.ones((10, 2, 1)), np.ones((10, 2)), 1.0)
+    """Eight steps, whatever is done: each lacks the same, and the bound is the error."""
+    successors = np.arange(1, 9)[:, None, None].repeat(3, 1).repeat(4, 2)
+    allowed = np.ones((8, 3), bool)
+    allowed[3, 1] = False
+    mdp = MDP(successors, np.full((8, 3, 4), 0.25), np.ones((8, 3)), 1.0, allowed=allowed)
     solution = solve(mdp, Max(), method="synchronous", max_iterations=1, throw=False)
-    error = np.abs(solution.q - np.arange(10, 0, -1)[:, None]).max()
-    assert error == pytest.approx(9)
-    assert error <= solution.error_bound <= 10 * (1 + 1e-3)
+    error = np.abs(solution.q - np.arange(8, 0, -1)[:, None])[allowed].max()
+    assert error == pytest.approx(7)
+    assert error <= solution.error_bound <= 8 * (1 + 1e-3)
 
 
 def test_bounds_of_an_evaluated_policy():
@@ -266,8 +276,8 @@ def test_bounds_of_models_as_the_paper_makes_them():
         assert error <= solution.error_bound
 
 
-def test_a_larger_model_has_bounds_too():
-    mdp = garnet(300, 4, 5, seed=0, discount=0.99)
+def test_a_sparse_model_without_an_end_has_bounds_too():
+    mdp = garnet(40, 3, 5, seed=0, discount=0.99)
     for softmax in (Max(), Mellowmax(5.0)):
         solution = solve(mdp, softmax)
         exact = fixed_point(mdp, softmax, solution.value)

@@ -43,13 +43,12 @@ def masked(*, dense):
     return MDP.from_sparse(matrices, earned, 0.95, allowed=allowed, terminal=terminal)
 
 
-def ladder(discount=1.0):
+def ladder():
     """Up one to four rungs, surely, until the top; what a step earns differs."""
-
-    def climb(s, a):
-        return [(1.0, s + 1 + a, math.sin(3 * s + a), s + 1 + a >= 48)]
-
-    return MDP.from_function(climb, 48, 4, discount)
+    s, a = np.ogrid[:16, :4]
+    successors = np.repeat(np.minimum(s + 1 + a, 16)[..., None], 3, -1)
+    probabilities = np.broadcast_to([1.0, 0.0, 0.0], (16, 4, 3))
+    return MDP(successors, probabilities, np.sin(3 * s + a), 1.0)
 
 
 def hazard():
@@ -64,12 +63,11 @@ def hazard():
 
 # A program is compiled for a shape, a kind of softmax and a method, so tests share a few of these:
 # a number as the parameter on "garnet", where no episode ends; a parameter for each state on
-# "masked" and "dense". "myopic" has the shape of "garnet", "hazard" that of "FrozenLake" and
-# "ladder" that of "CliffWalking".
+# "masked" and "dense". "myopic" has the shape of "garnet"; "ladder" and "hazard" have that of
+# "FrozenLake".
 MODELS = {
     "FrozenLake": lambda: MDP.from_gymnasium("FrozenLake-v1", 0.99),
     "Taxi": lambda: MDP.from_gymnasium("Taxi-v4", 0.95),
-    "CliffWalking": lambda: MDP.from_gymnasium("CliffWalking-v1", 0.98),
     "garnet": lambda: garnet(40, 3, 5, seed=0, discount=0.98),
     "grid": lambda: grid_world(WALLS, goal_reward=10.0, discount=0.97),
     "chain": lambda: chain(20, discount=0.97),
@@ -82,11 +80,10 @@ MODELS = {
 ENVIRONMENTS = {
     "FrozenLake": "FrozenLake-v1",
     "Taxi": "Taxi-v4",
-    "CliffWalking": "CliffWalking-v1",
 }
 OWN = Mellowmax(np.where(np.arange(12) % 2 == 1, 0.5, 6.0))
 """A parameter for each state of "masked" and "dense"."""
-WITH_ALL_METHODS = ("FrozenLake", "hazard", "garnet", "myopic", "masked", "dense")
+WITH_ALL_METHODS = ("FrozenLake", "ladder", "hazard", "garnet", "myopic", "masked", "dense")
 """Every kind of model once; what the others add is the choice of `auto`, and their size."""
 
 
@@ -243,7 +240,7 @@ def test_values_travel_over_a_grid_in_any_direction():
     assert solution.iterations <= 30
 
 
-@pytest.mark.parametrize("name", ["FrozenLake", "garnet", "masked", "dense", "hazard"])
+@pytest.mark.parametrize("name", ["garnet", "masked"])
 def test_a_policy_is_evaluated_exactly(name, rng):
     mdp = model(name)
     policy = rng.random(mdp.rewards.shape[:2]) * there(mdp)
@@ -265,10 +262,12 @@ def test_a_policy_in_single_precision_is_rescaled(rng):
     assert np.abs(solution.value - expected).max() <= solution.error_bound
 
 
-@methods
-def test_dense_and_sparse_are_the_same_model(method):
+@pytest.mark.parametrize(
+    ("softmax", "method"), [*((Max(), method) for method in METHODS), (OWN, "newton")], ids=kind
+)
+def test_dense_and_sparse_are_the_same_model(softmax, method):
     dense, sparse = (
-        solve(model(name), OWN, method=method, tolerance=1e-11) for name in ("dense", "masked")
+        solve(model(name), softmax, method=method, tolerance=1e-11) for name in ("dense", "masked")
     )
     np.testing.assert_allclose(dense.q, sparse.q, atol=1e-9)
     assert dense.method == sparse.method
@@ -348,7 +347,6 @@ def algorithm_2(mdp, softmax, start, *, in_place):
         ("garnet", Mellowmax(5.0)),
         ("garnet", Boltzmann(2.0)),
         ("dense", Max()),
-        ("dense", OWN),
     ],
     ids=kind,
 )
@@ -413,7 +411,7 @@ def test_the_residual_is_that_of_a_sweep_wherever_a_solve_stops(method, softmax,
             mdp,
             softmax,
             method=method,
-            initial=level + 10 * rng.normal(size=mdp.rewards.shape[:2]),
+            initial=level + 10 * float(rng.normal()),
             max_iterations=limit,
             tolerance=1e-3,
             throw=False,
@@ -682,7 +680,7 @@ def test_auto_says_what_it_chose_and_why():
         "newton",
         "one action a state makes up the derivative of a maximum, so its steps are cheap",
     )
-    for ending in (model("grid"), ladder()):  # by a terminal state, and by branches that end
+    for ending in (model("grid"), model("ladder")):  # by a terminal state, and by branches that end
         assert chosen(ending, Max()) == (
             "newton",
             "episodes end, so a shift of all values gains nothing",

@@ -1,4 +1,4 @@
-r"""Planning: from an MDP and a softmax to values, with a proof of how good they are.
+"""Planning: from an MDP and a softmax to values, with a proof of how good they are.
 
 **The equation.** Planning with a softmax looks for the fixed point of the Bellman operator that has
 the softmax's operator `f` in the place of the maximum (section 4 of the paper):
@@ -10,10 +10,10 @@ The maximum gives the optimal values, and a policy's own expectation gives what 
 that a fixed point is also the exact value of the softmax's policy there.
 
 **The fixed point.** If `f` is a non-expansion, `|f(x) - f(y)| <= max |x - y|`, then `T` is a
-contraction: there is one fixed point, and sweeps `q <- T q` converge to it from anywhere, by the
-discount or faster (Littman and Szepesvari 1996). That holds for every softmax here but Boltzmann's,
-which can have several fixed points, and whose sweeps can end in a cycle. That is a result too, and
-the status of the solution says so; `fixed_points` finds them all.
+contraction: there is one fixed point, and each sweep `q <- T q` shrinks the distance to it at least
+by the discount (Littman and Szepesvari 1996). That holds for every softmax here but Boltzmann's,
+which can have several fixed points, and whose sweeps can end in a cycle. The status of the solution
+then says so, and `fixed_points` finds all fixed points of a small MDP.
 
 **The methods**, each a module of `methods`:
 
@@ -21,8 +21,9 @@ the status of the solution says so; `fixed_points` finds them all.
 - `synchronous`: sweeps that replace all of `q` together.
 - `shifted`: sweeps of state values, each followed by a shift of all values by what the sweeps to
   come would add to them alike. Fast where no episode ends and the Markov chain mixes quickly.
-- `newton`: before each sweep a step of Newton's method, `(I - T') d = T v - v`, solved roughly. For
-  the maximum that is modified policy iteration. Few iterations, whatever the discount.
+- `newton`: before each sweep of state values a step of Newton's method, whose linear system is
+  solved roughly. For the maximum that is modified policy iteration. It takes few iterations,
+  whatever the discount.
 - `auto`: chooses among these, and the solution says why.
 
 **The stopping rule.** An iteration is one sweep, with what comes before or after it. A solve has
@@ -37,7 +38,8 @@ steps: `h = 1 / (1 - discount)` at most, and less where episodes end (`horizon`)
 
     max |q - fixed point| <= h rho,    optimum - value <= gap + h (2 rho + discount * gap),
 
-where `gap` is how far `f` is below the maximum; `bounds` has the proof and what rounding adds.
+where `gap` is how far `f` is below the maximum. The first needs a non-expansion, the second holds
+for every softmax; `bounds` has the proofs and what rounding adds.
 
 References:
     Asadi and Littman (2017), An alternative softmax operator for reinforcement learning, ICML.
