@@ -17,15 +17,11 @@ from pathlib import Path
 import jax
 from venvs import python_of
 
-import mellowmax as mm
 from mellowmax.environments import taxi
 from mellowmax.learning import sarsa, train
+from mellowmax.softmax import SOFTMAXES
 
-SOFTMAXES = {
-    "epsilon-greedy": mm.EpsilonGreedy(0.1),
-    "boltzmann": mm.Boltzmann(1.5),
-    "mellowmax": mm.Mellowmax(2.0),
-}
+PARAMETERS = {"epsilon-greedy": 0.1, "boltzmann": 1.5, "mellowmax": 2.0}
 LEARNING_RATE = 0.4
 RATIOS = {"epsilon-greedy": 1000, "boltzmann": 1000, "mellowmax": 1500}
 """Goals on two cores: how many times as many steps as MushroomRL."""
@@ -73,18 +69,18 @@ def main():
     print(f", {cores} cores" if on_cpu else "")
     if on_cpu:
         print("policy            ours, steps/s  compile   MushroomRL    ratio  goal  on all cores")
-        for policy, softmax in SOFTMAXES.items():
-            rate, compiling = ours(softmax, 1024, 2**26)
+        for policy, parameter in PARAMETERS.items():
+            rate, compiling = ours(SOFTMAXES[policy](parameter), 1024, 2**26)
             line = f"{policy:16s} {rate:14,.0f} {compiling:6.1f} s"
             if peer:
-                parameter = jax.tree.leaves(softmax)[0]
                 one, all_cores = (theirs(policy, parameter, n) for n in (1, cores))
                 line += f"   {one:10,.0f} {rate / one:8,.0f} {RATIOS[policy]:5,}"
                 line += f"  {rate / all_cores:12,.0f}"
             print(line, flush=True)
     print("\nSteps per second by the number of learners")
     print("policy          " + "".join(f"{n:>16,}" for n in LEARNERS))
-    for policy, softmax in SOFTMAXES.items():
+    for policy, parameter in PARAMETERS.items():
+        softmax = SOFTMAXES[policy](parameter)
         rates = [ours(softmax, n, 2**25 if on_cpu else n * 12_800)[0] for n in LEARNERS]
         goal = f"  goal {RATES[policy]:.0e}" if policy in RATES and not on_cpu else ""
         print(f"{policy:16s}" + "".join(f"{rate:16,.0f}" for rate in rates) + goal, flush=True)

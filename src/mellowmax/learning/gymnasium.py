@@ -145,44 +145,49 @@ def _carry_out(
     seed, generator = random_sources(run.key, run.number)
     draw = generator.random
     history = _History(recorder)
-    run = jax.tree.map(jnp.asarray, run)
     q = jnp.array(run.learner.init(*table))
+    leaves, tree = jax.tree.flatten(jax.tree.map(jnp.asarray, run))  # once, not at every step
+    act = functools.partial(_act, tree, schedules, leaves)
+    learn = functools.partial(_learn, tree, schedules, leaves)
     state, info = env.reset(seed=seed)
-    action = _act(schedules, run, q, state, np.float32(draw()), 0, mask())
+    action = act(q, state, np.float32(draw()), 0, mask())
     step = 0
     while history.live(step):
         next_state, reward, terminated, truncated, info = env.step(int(action))
         if terminated:
             next_state, info = env.reset()
         transition = (state, action, np.float32(reward), bool(terminated), next_state)
-        learned = _learn(schedules, run, q, *transition, np.float32(draw()), step, mask())
+        learned = learn(q, *transition, np.float32(draw()), step, mask())
         q, action = learned.q, learned.action
         step += 1
         history.observe(q, float(reward), terminated or truncated)
         state = next_state
         if truncated and not terminated:
             state, info = env.reset()
-            action = _act(schedules, run, q, state, np.float32(draw()), step, mask())
+            action = act(q, state, np.float32(draw()), step, mask())
     return {"q": np.asarray(q), **history.result()}
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@functools.partial(jax.jit, static_argnums=(0, 1))
 def _act(
+    tree: Any,
     schedules: Schedules,
-    run: Runs,
+    leaves: list[jax.Array],
     q: jax.Array,
     state: jax.Array,
     uniform: jax.Array,
     step: jax.Array,
     where: jax.Array | None,
 ) -> jax.Array:
-    return schedules.apply(run, step).act(uniform, q[state], where=where)
+    learner = schedules.apply(jax.tree.unflatten(tree, leaves), step)
+    return learner.act(uniform, q[state], where=where)
 
 
-@functools.partial(jax.jit, static_argnums=0, donate_argnums=2)
+@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=3)
 def _learn(
+    tree: Any,
     schedules: Schedules,
-    run: Runs,
+    leaves: list[jax.Array],
     q: jax.Array,
     state: jax.Array,
     action: jax.Array,
@@ -193,7 +198,7 @@ def _learn(
     step: jax.Array,
     where: jax.Array | None,
 ) -> Learned:
-    learner = schedules.apply(run, step)
+    learner = schedules.apply(jax.tree.unflatten(tree, leaves), step)
     discount = jnp.where(terminated, jnp.float32(0), learner.discount)
     return learner.learn(q, state, action, reward, discount, next_state, uniform, where=where)
 

@@ -235,10 +235,10 @@ def sarsa(
     of settings, each of which `train` runs.
 
     Examples:
-        >>> from mellowmax import Mellowmax
+        >>> from mellowmax import Boltzmann
         >>> from mellowmax.environments import two_state
         >>> from mellowmax.learning import sarsa, train
-        >>> train(sarsa(Mellowmax(16.55), 0.1), two_state.params(), episodes=100, runs=3)
+        >>> train(sarsa(Boltzmann(16.55), 0.1), two_state.params(), episodes=100, runs=3)
         TabularResult(q=(3, 2, 2), returns=(3, 100), lengths=(3, 100))
     """
     return _learner(softmax, learning_rate, discount, initial, _value_of_the_action, on_policy=True)
