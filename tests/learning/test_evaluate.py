@@ -87,7 +87,9 @@ def test_what_was_learned_is_a_policy():
 @pytest.mark.parametrize(
     ("policy", "arguments", "message"),
     [
-        (ending(), {}, r"`policy` must be an array of probabilities, .*, got MDP\("),
+        (ending(), {}, r"`policy` must come first, as in .*, got MDP\("),
+        ("Taxi-v4", {}, "`policy` must come first, as in .*, got 'Taxi-v4' there"),
+        ([["a"]], {}, "`policy` must be an array of probabilities, .*, got"),
         (UNEVEN.T, {}, r"`policy` must have the shape \(4, 3\), got \(3, 4\)"),
         (UNEVEN / 2, {}, r"`policy` must be a distribution, got .* in state 0"),
         (np.eye(3)[[2, 2, 2, 2]], {}, r"`policy` must take allowed actions, got .* in state 0"),

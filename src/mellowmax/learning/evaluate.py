@@ -70,6 +70,9 @@ def evaluate(
         >>> evaluate(np.full((264, 4), 0.25), taxi.params())
         Evaluation(mean=5.7, episodes=100)
     """
+    if isinstance(policy, MDP | tabular.Params | str) or callable(policy):
+        rule = "`policy` must come first, as in evaluate(policy, environment)"
+        raise ValueError(f"{rule}, got {policy!r} there")
     episodes = checks.whole("episodes", episodes, 1)
     if max_steps is not None:
         max_steps = checks.whole("max_steps", max_steps, 1, 2**31 - 1)

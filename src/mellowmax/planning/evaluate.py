@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._common.evaluation import check_policy
 from .._rows.pytrees import pytree
 from .._typing import ArrayLike
 from ..mdp import MDP
@@ -49,21 +50,8 @@ def evaluate(policy: ArrayLike, mdp: MDP, **options: Any) -> Solution:
         raise TypeError("`policy` must come first, as in evaluate(policy, mdp), got the MDP there")
     if not isinstance(mdp, MDP):
         raise TypeError(f"`mdp` must be an MDP, got {mdp!r}")
-    weights = np.asarray(policy, np.float64)
-    shape = mdp.probabilities.shape[:2]
-    if weights.shape != shape:
-        raise ValueError(f"`policy` must have the shape {shape}, got {weights.shape}")
-    sums = np.where(weights >= 0, weights, np.nan).sum(1)
-    bad = ~(abs(sums - 1) <= 1e-6)
-    if bad.any():
-        state = int(bad.argmax())
-        raise ValueError(f"`policy` must be a distribution, got {weights[state]} in state {state}")
-    if mdp.allowed is not None and weights[~mdp.allowed].any():
-        state = int((weights * ~mdp.allowed).any(1).argmax())
-        raise ValueError(
-            f"`policy` must take allowed actions, got {weights[state]} in state {state}"
-        )
-    return solve(mdp, FixedPolicy(weights / sums[:, None]), **options)
+    weights = check_policy(policy, (mdp.n_states, mdp.n_actions), mdp.allowed)
+    return solve(mdp, FixedPolicy(weights), **options)
 
 
 @pytree
