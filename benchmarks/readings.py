@@ -23,7 +23,7 @@ import pandas as pd
 
 from mellowmax.deep import reinforce, train
 from mellowmax.experiments.items import fig11
-from mellowmax.softmax import Boltzmann, Mellowmax
+from mellowmax.softmax import SOFTMAXES
 
 WEIGHINGS = {
     "whole return": {"reward_to_go": False},
@@ -49,15 +49,12 @@ def trained(
 ) -> pd.DataFrame:
     """The learning curves of a reading in bins of 500 episodes, with all settings of figure 11."""
     config = fig11.Config()
-    softmaxes = {
-        "boltzmann": (Boltzmann, config.betas),
-        "mellowmax": (Mellowmax, config.omegas),
-    }
+    settings = {"boltzmann": config.betas, "mellowmax": config.omegas}
 
     def of_policy(policy: str) -> pd.DataFrame:
-        kind, parameters = softmaxes[policy]
+        parameters = settings[policy]
         learner = reinforce(
-            kind(np.array(parameters)),
+            SOFTMAXES[policy](np.array(parameters)),
             learning_rate,
             discount=discount,
             batch=config.batch,
@@ -82,7 +79,7 @@ def trained(
         )
 
     with ThreadPoolExecutor() as pool:
-        return pd.concat(pool.map(of_policy, softmaxes))
+        return pd.concat(pool.map(of_policy, settings))
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from mellowmax.experiments import Outcome, paper, style
 from mellowmax.experiments.item import LongItem, Stopped, Work
 from mellowmax.experiments.items import fig11
 
-SMALL = fig11.Config(betas=(3.0,), omegas=(8.0,), runs=2, episodes=500, runs_of_a_cell=1)
+SMALL = fig11.Config(betas=(3.0,), omegas=(8.0,), runs=2, episodes=100, runs_of_a_cell=1)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_the_figures_can_be_drawn(tables):
             assert axes.get_ylabel()
 
 
-def test_a_cell_that_was_stopped_goes_on_to_the_same_table(tmp_path, cells):
+def test_a_cell_that_was_stopped_is_resumed_to_the_same_table(tmp_path, cells):
     assert isinstance(fig11, LongItem)
     spec = fig11.cells(SMALL)["boltzmann-3-000"]
     shares = []
@@ -81,7 +81,7 @@ def test_a_run_solves_the_domain_by_100_consecutive_episodes(monkeypatch):
     returns[0, 120:220] = 201.0
     returns[1, 120:219] = 201.0  # with one more of 150, it is above 200 all the same
     returns[2, ::2] = 249.0
-    played = type("Training", (), {"returns": returns, "lengths": np.ones_like(returns)})
+    played = type("Result", (), {"returns": returns, "lengths": np.ones_like(returns)})
     monkeypatch.setattr(fig11, "train", lambda *arguments, **options: played)
     spec = fig11.cells(dataclasses.replace(SMALL, runs=3, runs_of_a_cell=3))["boltzmann-3-000"]
     table = fig11.run(spec)
@@ -91,7 +91,7 @@ def test_a_run_solves_the_domain_by_100_consecutive_episodes(monkeypatch):
 def test_the_verdict_can_be_either(tables):
     verdict = fig11.judge(tables)
     assert "2 of 10 settings, 1 of 400 runs" not in verdict.summary
-    assert "2 of 10 settings, 2 of 400 runs, 500 of 40000 episodes" in verdict.summary
+    assert "2 of 10 settings, 2 of 400 runs, 100 of 40000 episodes" in verdict.summary
     same = {
         name: table.assign(mean_return=table["paper"], standard_error=1.0)
         for name, table in tables.items()

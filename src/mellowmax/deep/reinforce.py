@@ -268,10 +268,10 @@ def reinforce(
 
     Examples:
         >>> from mellowmax import Mellowmax
-        >>> from mellowmax.environments import taxi
-        >>> from mellowmax.deep import reinforce, train
-        >>> train(reinforce(Mellowmax(8.0), discount=1.0), taxi.params(), episodes=20, max_steps=64)
-        DeepResult(returns=(1, 20), lengths=(1, 20))
+        >>> learner = reinforce(Mellowmax(8.0), discount=1.0, baseline="others")
+        >>> state = learner.init(jax.random.key(0), n_observations=4, n_actions=2)
+        >>> print(learner.policy(state).probabilities(jnp.zeros(4, jnp.float32)))
+        [0.5 0.5]
 
     References:
         Williams, "Simple statistical gradient-following algorithms for connectionist reinforcement

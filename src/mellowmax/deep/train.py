@@ -100,9 +100,9 @@ def train(
         ValueError: for an argument that does not fit, such as a checkpoint of another training.
 
     Examples:
-        >>> from mellowmax import Mellowmax
+        >>> from mellowmax import Boltzmann
         >>> from mellowmax.deep import reinforce, train
-        >>> train(reinforce(Mellowmax(5.0)), "CartPole-v1", episodes=20, runs=3, workers=0)
+        >>> train(reinforce(Boltzmann(5.0)), "CartPole-v1", episodes=20, runs=3, workers=0)
         DeepResult(returns=(3, 20), lengths=(3, 20))
     """
     if not isinstance(learner, Reinforce):

@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 
+from ..._typing import Bools, Floats
 from ...deep import TrainProgress, reinforce, train
-from ...softmax import Boltzmann, Mellowmax
+from ...softmax import SOFTMAXES
 from .. import paper, style
 from ..intervals import share_interval
 from ..item import NAMES, Claim, Spec, Stopped, Verdict, Work
@@ -123,7 +124,7 @@ SCALES = {
     "paper": Config(),
 }
 SECONDS = {"quick": 125.0, "paper": 18 * 86_400.0}
-POLICIES: dict[str, Any] = {"boltzmann": Boltzmann, "mellowmax": Mellowmax}
+POLICIES = ("boltzmann", "mellowmax")
 SHORT = {"boltzmann": "boltz", "mellowmax": "mm"}
 """What the paper's table calls them."""
 
@@ -156,7 +157,7 @@ def run(spec: Spec) -> pd.DataFrame:
 def resume(spec: Spec, work: Work) -> pd.DataFrame:
     """The same, resumed from what was learned before it was stopped."""
     learner = reinforce(
-        POLICIES[spec["policy"]](spec["parameter"]),
+        SOFTMAXES[spec["policy"]](spec["parameter"]),  # type: ignore[call-arg]
         spec["learning_rate"],
         discount=spec["discount"],
         batch=spec["batch"],
@@ -172,7 +173,7 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
             stopped.append(True)
         return bool(stopped)
 
-    training = train(
+    result = train(
         learner,
         ENVIRONMENT,
         episodes=spec["episodes"],
@@ -183,7 +184,7 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
     )
     if stopped:
         raise Stopped
-    returns = training.returns.astype(np.float64)
+    returns = result.returns.astype(np.float64)
     runs, episodes = returns.shape
     shape = (runs, episodes // BIN)
     return pd.DataFrame(
@@ -193,17 +194,17 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
             "run": np.repeat(np.arange(first, first + runs), shape[1]),
             "episode": np.tile((np.arange(shape[1]) + 0.5) * BIN, runs),
             "mean_return": returns.reshape(*shape, BIN).mean(-1).ravel(),
-            "mean_length": training.lengths.reshape(*shape, BIN).mean(-1).ravel(),
+            "mean_length": result.lengths.reshape(*shape, BIN).mean(-1).ravel(),
             "solved": np.repeat(_solved(returns), shape[1]),
         }
     )
 
 
-def _solved(returns: Any) -> Any:
+def _solved(returns: Floats) -> Bools:
     """Did a run have a mean return above 200 in some 100 consecutive episodes?"""
     sums = np.cumsum(np.pad(returns, ((0, 0), (1, 0))), axis=1)
     means = (sums[:, SOLVED_EPISODES:] - sums[:, :-SOLVED_EPISODES]) / SOLVED_EPISODES
-    return (means > SOLVED_RETURN).any(1)
+    return np.any(means > SOLVED_RETURN, axis=1)  # type: ignore[no-any-return]
 
 
 def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -384,8 +385,7 @@ def _peaks(means: pd.DataFrame) -> Claim:
 def _rests_on(means: pd.DataFrame) -> str:
     """How much of the paper's scale this is."""
     full = Config()
-    settings, runs = len(means), int(means["runs"].min())
-    episodes = int(means["episodes"].max())
+    settings, runs, episodes = len(means), int(means["runs"].min()), int(means["episodes"].max())
     in_all = (len(full.betas) + len(full.omegas)) * full.runs * full.episodes
     share = settings * runs * episodes / in_all
     best = ", ".join(

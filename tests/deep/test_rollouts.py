@@ -1,0 +1,227 @@
+"""Rollouts: what they play is what the policies and the keys say, whoever takes it and when."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+
+from mellowmax import Boltzmann
+from mellowmax.deep import (
+    FunctionalRollouts,
+    GymnasiumRollouts,
+    Network,
+    Played,
+    Policy,
+    Rollouts,
+    evaluate,
+    reinforce,
+    train,
+)
+from mellowmax.deep.rollouts import gymnasium as of_gymnasium
+from mellowmax.deep.rollouts.rollouts import WIDTH
+from mellowmax.environments import tabular, two_state
+from mellowmax.mdp import MDP
+from trainings import assert_same, on_two_states, table_policy
+
+BATCH = 4
+KEYS = jax.random.split(jax.random.key(3), WIDTH)
+
+
+class Counting(gymnasium.Env):
+    """What is seen is the step and the length of the episode, which its seed decides on."""
+
+    observation_space = gymnasium.spaces.Box(0, np.inf, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at, self.length = 0, int(self.np_random.integers(1, 400))
+        return self._seen(), {}
+
+    def step(self, action):
+        self.at += 1
+        return self._seen(), self.at + 1000.0 * action, self.at == self.length, False, {}
+
+    def _seen(self):
+        return np.array([self.at, self.length], np.float32)
+
+
+def counting_mdp():
+    """Two states, in each of which an episode goes on with a chance of 0.8; action 1 earns 1."""
+    rewards = np.array([[0.0, 1.0], [0.0, 1.0]])
+    on = np.array([[0.5, 0.3, 0.2]] * 2)
+    return MDP(
+        np.broadcast_to([0, 1, 2], (2, 2, 3)),
+        np.stack([on, on]),
+        rewards,
+        0.9,
+        terminal=[False] * 2,
+    )
+
+
+COUNTING = GymnasiumRollouts(Counting, max_steps=300)
+TWO_STATES = FunctionalRollouts(tabular, tabular.params(counting_mdp()), max_steps=300)
+KINDS = pytest.mark.parametrize("rollouts", [COUNTING, TWO_STATES], ids=["Gymnasium", "functional"])
+
+
+def policies_that_take(actions):
+    """For each lane a policy that takes one action, whatever it sees."""
+    shapes = jax.eval_shape(lambda: Network.init(jax.random.key(0), (2, 2)))
+    bias = 100.0 * np.eye(2, dtype=np.float32)[actions]
+    leaves = [np.zeros((WIDTH, 2, 2), np.float32), bias]
+    network = jax.tree.unflatten(jax.tree.structure(shapes), leaves)
+    return Policy(network, Boltzmann(np.ones(WIDTH, np.float32)))
+
+
+RANDOM = jax.tree.map(np.zeros_like, policies_that_take(np.zeros(WIDTH, int)))
+
+
+def batches_of(rollouts, done, until, policies=lambda: RANDOM):
+    """The batches of each lane in their order, copied: `{lane: [(observations, ...), ...]}`."""
+    result = {lane: [] for lane in range(len(done))}
+    with contextlib.closing(rollouts.play(policies, KEYS, done, until, BATCH)) as batches:
+        for lanes, episodes in batches:
+            arrays = [np.array(x) for x in jax.tree.leaves(episodes)]
+            for lane, *of_lane in zip(lanes.tolist(), *arrays, strict=True):
+                if lane in result:
+                    result[lane].append(of_lane)
+    return result
+
+
+@KINDS
+def test_every_run_plays_the_batches_it_still_needs(rollouts):
+    assert isinstance(rollouts, Rollouts)
+    assert {len(batches) for batches in batches_of(rollouts, [2, 2, 2], 4).values()} == {2}
+    assert batches_of(rollouts, [4], 4) == {0: []}
+
+
+def test_runs_of_gymnasium_environments_may_have_come_to_different_batches():
+    played = batches_of(COUNTING, [0, 2, 1], 2)
+    assert [len(batches) for batches in played.values()] == [2, 0, 1]
+
+
+def test_an_episode_is_recorded_step_by_step():
+    """Up to its own end or that after 300 steps, for which the arrays have to grow."""
+    longest = []
+    played = batches_of(COUNTING, [0, 0, 0], 2)
+    for observations, actions, rewards, lengths in itertools.chain(*played.values()):
+        assert len(actions) in (256, 1024)
+        for i, n in enumerate(lengths):
+            steps = np.arange(n)
+            np.testing.assert_array_equal(observations[:n, i, 0], steps)
+            np.testing.assert_array_equal(rewards[:n, i], steps + 1 + 1000.0 * actions[:n, i])
+            assert n == min(300, observations[0, i, 1])
+        longest.append(lengths.max())
+    assert min(longest) < 256 < max(longest) == 300
+
+
+@KINDS
+def test_a_batch_is_played_by_the_policy_at_its_beginning(rollouts):
+    """In each lane by another one, which whoever takes the episodes changes for the next batch."""
+    wanted = np.arange(WIDTH) % 2
+    taken = {lane: [] for lane in range(3)}
+    batches = rollouts.play(lambda: policies_that_take(wanted), KEYS, [0, 0, 0], 3, BATCH)
+    for lanes, episodes in batches:
+        actions, lengths = np.asarray(episodes.actions), np.asarray(episodes.lengths)
+        for i, lane in enumerate(lanes.tolist()):
+            if lane in taken:
+                live = np.arange(actions.shape[1])[:, None] < lengths[i]
+                taken[lane].append(set(actions[i][live].tolist()))
+            wanted[lane] = 1 - wanted[lane]
+    for lane, actions in taken.items():
+        assert actions == [{(lane + number) % 2} for number in range(3)]
+
+
+@KINDS
+def test_a_batch_depends_on_its_number_and_not_on_those_before(rollouts):
+    whole, later = batches_of(rollouts, [0, 0], 3), batches_of(rollouts, [2, 2], 3)
+    for lane in (0, 1):
+        lengths = whole[lane][2][-1]
+        np.testing.assert_array_equal(later[lane][0][-1], lengths)
+        for one, other in zip(whole[lane][2][:-1], later[lane][0][:-1], strict=True):
+            for i, n in enumerate(lengths):
+                np.testing.assert_array_equal(one[:n, i], other[:n, i])
+    assert (whole[0][0][-1] != whole[0][1][-1]).any()
+    assert (whole[0][0][-1] != whole[1][0][-1]).any()
+
+
+def test_environments_are_closed_when_playing_ends_early(monkeypatch):
+    closed = []
+
+    class Watched(of_gymnasium.Fleet):
+        def close_extras(self, **kwargs):
+            closed.append(self)
+            super().close_extras(**kwargs)
+
+    monkeypatch.setattr(of_gymnasium, "Fleet", Watched)
+    batches = COUNTING.play(lambda: RANDOM, KEYS, [0, 0], 5, BATCH)
+    next(batches)
+    assert not closed
+    batches.close()
+    assert len(closed) == 1
+
+
+class Reversed:
+    """Somebody's own rollouts: those of the two states, with the lanes in another order."""
+
+    n_observations = n_actions = 2
+    max_steps, discount, name = 32, 0.98, "reversed"
+
+    def __init__(self):
+        self.inner = FunctionalRollouts(tabular, two_state.params(), max_steps=32)
+        self.seen = []
+
+    def play(self, policies, keys, done, until, batch):
+        def remembered():
+            self.seen.append(policies())
+            return self.seen[-1]
+
+        for lanes, episodes in self.inner.play(remembered, keys, done, until, batch):
+            backwards = jax.tree.map(lambda x: np.asarray(x)[::-1], episodes)
+            yield Played(lanes[::-1], backwards)
+
+
+def test_rollouts_of_one_s_own_are_trained_in(tmp_path):
+    own = Reversed()
+    options = {"environment": own, "max_steps": None, "episodes": 8, "runs": 2}
+    trained = on_two_states(checkpoint=tmp_path, **options)
+    assert_same(trained, on_two_states(episodes=8, runs=2))
+    first, second = (seen.network.layers[0].weight for seen in own.seen)
+    assert (np.asarray(first) != np.asarray(second)).any()
+    assert_same(on_two_states(checkpoint=tmp_path, **options), trained)
+    assert len(own.seen) == 2  # nothing was left to play
+    own.name = "another"
+    with pytest.raises(ValueError, match="environment 'reversed' and not 'another'"):
+        on_two_states(checkpoint=tmp_path, **options)
+
+
+def test_evaluation_plays_with_the_policy_as_it_is():
+    own, policy = Reversed(), table_policy(np.array([[0.3, 0.7], [0.5, 0.5]]))
+    played = evaluate(policy, own, episodes=300)
+    there = evaluate(policy, two_state.params(), episodes=300, max_steps=32)
+    np.testing.assert_array_equal(played.returns, there.returns)
+    np.testing.assert_array_equal(played.lengths, there.lengths)
+    assert len(own.seen) == 2
+    for seen in own.seen:
+        for x, y in zip(jax.tree.leaves(seen), jax.tree.leaves(policy), strict=True):
+            np.testing.assert_array_equal(x, np.broadcast_to(y, x.shape))
+
+
+def test_rollouts_of_a_functional_environment_are_as_good_as_its_parameters():
+    rollouts = FunctionalRollouts(tabular, two_state.params(), max_steps=32)
+    given = on_two_states(environment=rollouts, max_steps=None, episodes=8, runs=2)
+    assert_same(given, on_two_states(episodes=8, runs=2))
+
+
+@pytest.mark.parametrize("name", ["max_steps", "workers"])
+def test_rollouts_have_their_own_limits(name):
+    message = f"^`{name}` must be None for rollouts, which have their own, got 3$"
+    with pytest.raises(ValueError, match=message):
+        train(reinforce(Boltzmann(1.0)), COUNTING, episodes=10, **{name: 3})
+    with pytest.raises(ValueError, match=message):
+        evaluate(table_policy(np.full((2, 2), 0.5)), COUNTING, **{name: 3})

@@ -1,0 +1,57 @@
+"""Small trainings and policies: one learner and one size of network for each kind of environment.
+
+What has been compiled for one test serves all.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import numpy as np
+
+from mellowmax import Boltzmann, Mellowmax
+from mellowmax.deep import Network, Policy, reinforce, train
+from mellowmax.deep.reinforce import ADAM
+from mellowmax.environments import two_state
+
+SOFTMAX = Mellowmax(5.0)
+CARTPOLE = functools.partial(reinforce, batch=4, baseline="others", normalise=True)
+TABULAR = functools.partial(reinforce, batch=4, baseline="network", discount=1.0)
+
+
+def on_cartpole(softmax=SOFTMAX, rate=0.02, *, discount=None, **options):
+    """In a Gymnasium environment; episodes of at most 256 steps need one program."""
+    options = {"environment": "CartPole-v1", "workers": 0, "max_steps": 256, **options}
+    return train(CARTPOLE(softmax, rate, discount=discount), **options)
+
+
+def on_two_states(softmax=SOFTMAX, rate=0.05, *, optimiser=ADAM, discount=1.0, **options):
+    """In a functional environment."""
+    options = {"environment": two_state.params(), "max_steps": 32, **options}
+    return train(TABULAR(softmax, rate, optimiser=optimiser, discount=discount), **options)
+
+
+def assert_same(one, other, at=..., other_at=...):
+    """Bit for bit: the returns, the lengths and the weights of some runs of two trainings."""
+    for x, y in (
+        (one.returns, other.returns),
+        (one.lengths, other.lengths),
+        *zip(
+            jax.tree.leaves(one.policies.network),
+            jax.tree.leaves(other.policies.network),
+            strict=True,
+        ),
+    ):
+        np.testing.assert_array_equal(x[at], y[other_at])
+
+
+def table_policy(table):
+    """A policy that has these probabilities in states that are one-hot."""
+    n_states, n_actions = table.shape
+    shapes = jax.eval_shape(lambda: Network.init(jax.random.key(0), (n_states, 16, n_actions)))
+    identity, zero = np.eye(16, n_states, dtype=np.float32), np.zeros(16, np.float32)
+    outputs = np.zeros((n_actions, 16), np.float32)
+    outputs[:, :n_states] = np.log(table).T
+    layers = [identity, zero, outputs, np.zeros(n_actions, np.float32)]
+    return Policy(jax.tree.unflatten(jax.tree.structure(shapes), layers), Boltzmann(1.0))
