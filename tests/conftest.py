@@ -85,9 +85,11 @@ def _libraries():
 
 
 LIBRARIES = {library.name: library for library in _libraries()}
+LIBRARY_NAMES = ["numpy", "strict", "jax", "torch", *(["cupy"] if cupy else [])]
+"""With PyTorch even where it is not installed: a test of it is skipped there, and says so."""
 
 
-@pytest.fixture(params=["numpy", "strict", "jax", "torch", *(["cupy"] if cupy else [])])
+@pytest.fixture(params=LIBRARY_NAMES)
 def library(request):
     if request.param == "torch":
         needs_torch()

@@ -16,12 +16,12 @@ def exact(values):
 def _digits(q, parameter):
     """Enough digits to leave 50 after what a row of tiny, huge or far-off values cancels."""
     finite = [v for v in q if mpmath.isfinite(v)]
-    spread = max(finite) - min(finite)
-    width = abs(parameter) * spread
+    extent = max(finite) - min(finite)
+    width = abs(parameter) * extent
     if width == 0 or mpmath.isinf(width):
         return DIGITS
     offset = max(abs(v) for v in finite)
-    return DIGITS + 4 * abs(int(mpmath.log10(width))) + abs(int(mpmath.log10(offset / spread)))
+    return DIGITS + 4 * abs(int(mpmath.log10(width))) + abs(int(mpmath.log10(offset / extent)))
 
 
 def _weight(exponent):
@@ -69,7 +69,7 @@ def excess(q, omega, b):
         return total / mpmath.fsum(weights)
 
 
-def spread(q):
+def value_range(q):
     values = exact(q)
     return max(values) - min(values)
 

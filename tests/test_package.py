@@ -206,6 +206,56 @@ def test_the_promised_names():
         _ = mellowmax.minimum
 
 
+def test_every_public_subpackage_loads_on_first_use_and_completion_shows_the_public_names():
+    modules = {"operators", "policies", "softmax", "properties"}
+    packages = {"mdp", "planning", "environments", "learning", "deep", "experiments", "report"}
+    assert set(dir(mellowmax)) == {*mellowmax.__all__, *modules, *packages}
+    public = {m for m in MODULES if "." not in m and not m.startswith("_")} - {"cli"}
+    assert public == modules | packages
+    for name in modules | packages:
+        assert getattr(mellowmax, name) is importlib.import_module(f"mellowmax.{name}")
+
+
+def test_the_package_runs_as_a_command():
+    command = [sys.executable, "-m", "mellowmax", "--help"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert "solve" in result.stdout
+
+
+ANY_IS_THE_TRUTH = {
+    "_typing.Array": "the operators of an array take whatever its library does",
+    "_typing.Namespace.asarray": "a device is a library's own, without a class in the standard",
+}
+
+
+def parameters_that_are_any(module):
+    """`module.Class.function` of each parameter that is annotated with `Any` alone."""
+
+    def visit(node, place):
+        for child in ast.iter_child_nodes(node):
+            inside = f"{place}.{child.name}" if hasattr(child, "name") else place
+            if isinstance(child, ast.arguments):
+                given = [node for node in ast.walk(child) if isinstance(node, ast.arg)]
+                texts = (ast.unparse(arg.annotation) for arg in given if arg.annotation)
+                yield from (place for text in texts if text in ("Any", "Any | None"))
+            else:
+                yield from visit(child, inside)
+
+    return list(visit(ast.parse(path_of(module).read_text()), module))
+
+
+@pytest.mark.parametrize(
+    "module", [m for m in MODULES if RANK[package_of(m)] <= RANK["softmax"]] + ["properties"]
+)
+def test_a_parameter_of_the_foundation_has_a_type(module):
+    """mypy sees to it that there is an annotation; here, that it says something."""
+    if package_of(module) == "_common" and module != "_common.checks":
+        return
+    for place in parameters_that_are_any(module):
+        assert any(place.startswith(known) for known in ANY_IS_THE_TRUTH), place
+
+
 def test_one_version():
     version = mellowmax.__version__
     assert f"version: {version}" in (ROOT / "CITATION.cff").read_text()
