@@ -59,12 +59,12 @@ def evaluate(
         What planning's policy earns in the taxi, and what is earned at random:
 
         >>> import numpy as np
-        >>> from mellowmax import Mellowmax
+        >>> from mellowmax import Boltzmann
         >>> from mellowmax.environments import taxi
         >>> from mellowmax.learning import evaluate
         >>> from mellowmax.mdp import multi_passenger_taxi
         >>> from mellowmax.planning import solve
-        >>> planned = solve(multi_passenger_taxi(), Mellowmax(50.0)).policy
+        >>> planned = solve(multi_passenger_taxi(), Boltzmann(20.0)).policy
         >>> evaluate(planned, taxi.params())
         Evaluation(mean=15, episodes=100)
         >>> evaluate(np.full((264, 4), 0.25), taxi.params())

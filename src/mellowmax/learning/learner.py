@@ -236,10 +236,10 @@ def sarsa(
 
     Examples:
         >>> from mellowmax import Boltzmann
-        >>> from mellowmax.environments import two_state
+        >>> from mellowmax.environments import taxi
         >>> from mellowmax.learning import sarsa, train
-        >>> train(sarsa(Boltzmann(16.55), 0.1), two_state.params(), episodes=100, runs=3)
-        TabularResult(q=(3, 2, 2), returns=(3, 100), lengths=(3, 100))
+        >>> train(sarsa(Boltzmann(1.5), 0.4), taxi.params(), steps=1000, runs=3, bins=10)
+        TabularResult(q=(3, 264, 4), rewards=(3, 10))
     """
     return _learner(softmax, learning_rate, discount, initial, _value_of_the_action, on_policy=True)
 
