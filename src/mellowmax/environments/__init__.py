@@ -8,7 +8,7 @@ Gymnasium; `gymnasium.make("mellowmax.environments:mellowmax/TwoState-v0")` does
 """
 
 import importlib
-from typing import Any
+from types import ModuleType
 
 from .._common.gymnasium_ids import register
 
@@ -17,7 +17,7 @@ __all__ = ["tabular", "taxi", "two_state"]
 register()
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> ModuleType:
     """The functional environments, which need JAX, on first use."""
     if name in __all__:
         return importlib.import_module(f"{__name__}.{name}")
