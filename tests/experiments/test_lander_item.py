@@ -83,7 +83,8 @@ def test_a_run_solves_the_domain_by_100_consecutive_episodes(monkeypatch):
     returns[2, ::2] = 249.0
     played = type("Result", (), {"returns": returns, "lengths": np.ones_like(returns)})
     monkeypatch.setattr(fig11, "train", lambda *arguments, **options: played)
-    spec = fig11.cells(dataclasses.replace(SMALL, runs=3, runs_of_a_cell=3))["boltzmann-3-000"]
+    config = dataclasses.replace(SMALL, runs=3, runs_of_a_cell=3, episodes=300)
+    spec = fig11.cells(config)["boltzmann-3-000"]
     table = fig11.run(spec)
     assert table.groupby("run")["solved"].first().tolist() == [True, True, False]
 

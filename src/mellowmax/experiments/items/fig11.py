@@ -125,8 +125,7 @@ SCALES = {
 }
 SECONDS = {"quick": 125.0, "paper": 18 * 86_400.0}
 POLICIES = ("boltzmann", "mellowmax")
-SHORT = {"boltzmann": "boltz", "mellowmax": "mm"}
-"""What the paper's table calls them."""
+SHORT = {"boltzmann": "boltz", "mellowmax": "mm"}  # what the table of the paper calls them
 
 
 def cells(config: Config) -> dict[str, Spec]:
@@ -165,7 +164,7 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
         reward_to_go=spec["reward_to_go"],
         normalise=spec["normalise"],
     )
-    first = spec["first"]
+    numbers = range(spec["first"], spec["first"] + spec["runs"])
     stopped = []
 
     def callback(progress: TrainProgress) -> bool:
@@ -177,7 +176,7 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
         learner,
         ENVIRONMENT,
         episodes=spec["episodes"],
-        runs=range(first, first + spec["runs"]),
+        runs=numbers,
         seed=spec["seed"],
         checkpoint=work.directory,
         callback=callback,
@@ -185,14 +184,13 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
     if stopped:
         raise Stopped
     returns = result.returns.astype(np.float64)
-    runs, episodes = returns.shape
-    shape = (runs, episodes // BIN)
+    shape = (len(numbers), spec["episodes"] // BIN)
     return pd.DataFrame(
         {
             "policy": spec["policy"],
             "parameter": spec["parameter"],
-            "run": np.repeat(np.arange(first, first + runs), shape[1]),
-            "episode": np.tile((np.arange(shape[1]) + 0.5) * BIN, runs),
+            "run": np.repeat(numbers, shape[1]),
+            "episode": np.tile((np.arange(shape[1]) + 0.5) * BIN, shape[0]),
             "mean_return": returns.reshape(*shape, BIN).mean(-1).ravel(),
             "mean_length": result.lengths.reshape(*shape, BIN).mean(-1).ravel(),
             "solved": np.repeat(_solved(returns), shape[1]),
@@ -394,10 +392,9 @@ def _rests_on(means: pd.DataFrame) -> str:
         for policy in POLICIES
     )
     of_scale = "all of the paper's scale" if share >= 1 else f"{share:.2g} of the paper's episodes"
-    said = (
+    rests_on = (
         f"This rests on {of_scale}: {settings} of 10 settings, {runs} of {full.runs} runs, "
         f"{episodes} of {full.episodes} episodes. Best mean return: {best}."
     )
-    if not _whole(means):
-        said += " Which policy is better in the end is not tested by this."
-    return said
+    untested = " Which policy is better in the end is not tested by this."
+    return rests_on if _whole(means) else rests_on + untested
