@@ -1,4 +1,4 @@
-"""One fixture for every array library, and strict settings for all of them."""
+"""One fixture for every array library."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ import array_api_strict
 import jax
 import numpy as np
 import pytest
-
-jax.config.update("jax_enable_x64", True)
-jax.config.update("jax_numpy_rank_promotion", "raise")
-jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 try:
     import torch

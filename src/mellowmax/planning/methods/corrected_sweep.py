@@ -44,7 +44,7 @@ __all__ = [
     "CorrectedSweeps",
     "Correction",
     "LastSweep",
-    "Summary",
+    "SweepSummary",
     "excess",
     "has_rounded",
     "next_correction",
@@ -70,15 +70,15 @@ class LastSweep(NamedTuple):
 
     q: jax.Array  # [S, A], r + discount * P x
     change: jax.Array  # [S], F = f(q) - x
-    numbers: jax.Array  # those of `Summary` in one array: each array costs time at a call
+    numbers: jax.Array  # those of `SweepSummary` in one array: each array costs time at a call
 
     @property
-    def summary(self) -> Summary:
+    def summary(self) -> SweepSummary:
         """The numbers by name."""
-        return Summary(*self.numbers)
+        return SweepSummary(*self.numbers)
 
 
-class Summary(NamedTuple):
+class SweepSummary(NamedTuple):
     """A sweep in numbers, and what Newton's method has learnt by then."""
 
     low: ArrayLike  # the minimum of F
@@ -120,7 +120,7 @@ def swept(
     change = values(model, softmax, q) - x
     low, high = smallest(change), largest(change)
     left = excess(model, change)
-    summary = Summary(low, high, left, predicted, slow, largest(jnp.abs(x)))
+    summary = SweepSummary(low, high, left, predicted, slow, largest(jnp.abs(x)))
     numbers = jnp.stack([jnp.asarray(number, x.dtype) for number in summary])
     size = left if model.endless else jnp.maximum(high, -low)
     return state._replace(x=x, memory=LastSweep(q, change, numbers)), size

@@ -1,0 +1,17 @@
+"""What tests and examples share: strict settings of JAX, and packages imported as a whole.
+
+pytest imports a module such as `mellowmax/planning/solve.py` for its examples. Where that comes
+before the import of its package, the module takes the place of the function of the same name.
+"""
+
+from __future__ import annotations
+
+import jax
+
+import mellowmax.deep
+import mellowmax.learning
+import mellowmax.planning  # noqa: F401
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
