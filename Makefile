@@ -1,6 +1,7 @@
 # Every target sets itself up: Python 3.11 or later and make are all a fresh machine needs.
 PYTHON ?= python3
 EXTRAS ?= test,docs
+ITEMS ?=
 BIN := .venv/bin
 comma := ,
 INSTALLED := .venv/installed-$(subst $(comma),-,$(EXTRAS))
@@ -17,11 +18,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 test: install
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
-release-tests: install
+# Before a release: the long statistical tests, and every item of the reproduction.
+release-tests: install reproduce
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m release
 
 reproduce: install
-	$(BIN)/mellowmax reproduce --scale quick --out reproduction
+	$(BIN)/mellowmax reproduce $(ITEMS) --scale quick --out reproduction
 
 check: lint types test docs
 
