@@ -18,7 +18,8 @@ OPERATORS = {
     "epsilon-greedy": [EpsilonGreedy(epsilon) for epsilon in (0.01, 0.3, 0.9, 1.0)],
     "mellowmax": [Mellowmax(omega) for omega in (0.1, 3.0, 50.0, -3.0)],
 }
-SAMPLE = 300
+SAMPLES = [60, pytest.param(600, marks=pytest.mark.release)]
+"""How many random MDPs: some at every run, and many before a release."""
 
 
 def endless(rng, discount):
@@ -119,13 +120,14 @@ def report(record_property, what, ratios):
 
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_value_is_further_off_than_its_bounds(family, operator, record_property):
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_no_value_is_further_off_than_its_bounds(sample, family, operator, record_property):
     rng = np.random.default_rng([len(family), len(operator)])
     # In place and synchronous sweeps have the same evidence: once is enough for one more operator.
     methods = [m for m in METHODS if (operator, m) != ("epsilon-greedy", "in-place")]
     cases = itertools.cycle(itertools.product(OPERATORS[operator], methods))
     near, below = [], []
-    for softmax, method in itertools.islice(cases, SAMPLE):
+    for softmax, method in itertools.islice(cases, sample):
         mdp = FAMILIES[family](
             rng, float(rng.choice([rng.uniform(0.1, 0.9), rng.uniform(0.9, 0.999)]))
         )
