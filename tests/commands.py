@@ -11,7 +11,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from mellowmax.cli import app
+from mellowmax.cli.app import app
 
 
 def call(*arguments):

@@ -15,7 +15,7 @@ from mellowmax.cli.console import catch_ctrl_c, errors_in_one_sentence
 def test_help_comes_without_what_a_command_needs():
     code = """
 import sys
-from mellowmax.cli import app
+from mellowmax.cli.app import app
 app(["--help"], standalone_mode=False)
 heavy = {"jax", "matplotlib", "pandas", "pyarrow", "scipy", "gymnasium"}
 print(heavy & set(sys.modules), file=sys.stderr)

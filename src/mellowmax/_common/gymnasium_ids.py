@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .extras import needed_by
+
 if TYPE_CHECKING:
     import gymnasium
 
@@ -37,7 +39,8 @@ def make(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
     Raises:
         ValueError: for an id that Gymnasium cannot make one from.
     """
-    import gymnasium
+    with needed_by(name, "gymnasium"):
+        import gymnasium
 
     register()
     try:

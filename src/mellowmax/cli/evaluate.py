@@ -37,7 +37,7 @@ def evaluate(
 ) -> None:
     """Let a trained policy play, and say what it earns.
 
-    Example: `mellowmax evaluate cart CartPole-v1 --episodes 100 --render cart.gif`
+    Example: mellowmax evaluate cart --episodes 100 --render cart.gif
 
     The policy is that of the last checkpoint, also of a training that is still under way. The exit
     code is 0, 2 for an argument that is wrong, 130 after Ctrl-C, and 1 if an environment fails.

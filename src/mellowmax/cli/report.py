@@ -34,9 +34,12 @@ def report(
         Path, typer.Argument(metavar="DIR", help="The `--out` of a reproduction.")
     ],
 ) -> None:
-    """Write the report of a reproduction again, from the cells that are there.
+    """Write the report of a reproduction again.
 
-    Example: `mellowmax report reproduction`
+    Example: mellowmax report reproduction
+
+    It is made from the cells that are there. The exit code is 0, and 2 for an argument that is
+    wrong.
     """
     with errors_in_one_sentence():
         summary = write_report(directory, _recorded_scale(directory))

@@ -45,9 +45,9 @@ def reproduce(
         bool, typer.Option("--yes", help="Start what takes longer than an hour without asking.")
     ] = False,
 ) -> None:
-    """Make the paper's figures and tables again, with a verdict on each claim.
+    """Make the paper's figures and tables again, with verdicts.
 
-    Example: `mellowmax reproduce fig9 --scale paper --out results`
+    Example: mellowmax reproduce fig9 --scale paper --out results
 
     The work is cut into cells. A finished cell is on disk for good: stopped by Ctrl-C or killed at
     any moment, the same command resumes where it was. Before an item that takes longer than an

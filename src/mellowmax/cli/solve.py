@@ -32,7 +32,8 @@ DEFAULT = "mellowmax"
 
 def solve(
     model: Annotated[
-        str, typer.Argument(help="A saved MDP, or the id of a Gymnasium environment.")
+        str,
+        typer.Argument(metavar="MODEL", help="A saved MDP, or the id of a Gymnasium environment."),
     ],
     softmax: Annotated[str, typer.Option(help=f"The operator: {SOFTMAX_NAMES}.")] = DEFAULT,
     parameter: Parameter = None,
@@ -47,9 +48,9 @@ def solve(
     out: Annotated[Path, typer.Option(help="Where to write the solution.")] = Path("solution.npz"),
     operator: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Plan in an MDP: its values under an operator, with bounds, written to a file.
+    """Plan in an MDP: values under an operator, with bounds.
 
-    Example: `mellowmax solve FrozenLake-v1 --softmax mellowmax --parameter 16.55`
+    Example: mellowmax solve FrozenLake-v1 --softmax mellowmax --parameter 16.55
 
     The file has `q`, `value`, `policy`, and the numbers that are printed; `numpy.load` reads it.
     Ctrl-C stops early and writes what there is. The exit code is 0 if the solve converged, 1 if it

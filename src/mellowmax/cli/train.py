@@ -71,9 +71,9 @@ def train(
     max_steps: MaxSteps = None,
     workers: Workers = None,
 ) -> None:
-    """Train a policy network by REINFORCE, with any softmax as its last layer.
+    """Train a policy network by REINFORCE.
 
-    Example: `mellowmax train CartPole-v1 --softmax mellowmax --parameter 5 --out cart`
+    Example: mellowmax train CartPole-v1 --parameter 5 --out cart
 
     The directory has a checkpoint, `episodes.csv` with every episode, and the learning curve as
     `learning_curve.svg` and `.png`. Stopped by Ctrl-C or killed at any moment, the same command

@@ -5,15 +5,18 @@ policy earns. An environment is a functional one of the library, an MDP, the id 
 environment or a function that makes one, or `Rollouts` of an environment of your own.
 """
 
-from .checkpoint import SavedPolicy, load_policy
-from .episodes import Episodes
-from .evaluate import Evaluation, evaluate, watch
-from .network import HeldTemperature, Network, Policy
-from .progress import TrainProgress
-from .reinforce import Reinforce, ReinforceState, reinforce
-from .result import DeepResult
-from .rollouts import FunctionalRollouts, GymnasiumRollouts, Played, Rollouts
-from .train import train
+from .._common.extras import needed_by
+
+with needed_by("mellowmax.deep", "jax"):
+    from .checkpoint import SavedPolicy, load_policy
+    from .episodes import Episodes
+    from .evaluate import Evaluation, evaluate, watch
+    from .network import HeldTemperature, Network, Policy
+    from .progress import TrainProgress
+    from .reinforce import Reinforce, ReinforceState, reinforce
+    from .result import DeepResult
+    from .rollouts import FunctionalRollouts, GymnasiumRollouts, Played, Rollouts
+    from .train import train
 
 __all__ = [
     "DeepResult",

@@ -16,7 +16,6 @@ from .._common.evaluation import Evaluation
 from .._common.runs import evaluation_keys
 from .._common.threads import cores
 from .._typing import Key
-from ..environments.fleet.flatten import make_flat
 from .episodes import EpisodeLog, Episodes
 from .network import Policy
 from .rollouts.gymnasium import GymnasiumRollouts
@@ -119,6 +118,8 @@ def watch(
         ValueError: for an environment that cannot show itself, or that the policy does not fit.
     """
     rollouts = GymnasiumRollouts(environment, max_steps=max_steps)
+    from ..environments.fleet.flatten import make_flat
+
     _check_sizes(policy, rollouts)
     with contextlib.closing(make_flat(environment)) as env:
         modes = env.metadata.get("render_modes", [])

@@ -10,6 +10,7 @@ Gymnasium; `gymnasium.make("mellowmax.environments:mellowmax/TwoState-v0")` does
 import importlib
 from types import ModuleType
 
+from .._common.extras import needed_by
 from .._common.gymnasium_ids import register
 
 __all__ = ["tabular", "taxi", "two_state"]
@@ -20,7 +21,8 @@ register()
 def __getattr__(name: str) -> ModuleType:
     """The functional environments, which need JAX, on first use."""
     if name in __all__:
-        return importlib.import_module(f"{__name__}.{name}")
+        with needed_by(f"{__name__}.{name}", "jax"):
+            return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

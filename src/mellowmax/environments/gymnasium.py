@@ -10,16 +10,19 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import gymnasium
 import numpy as np
 import numpy.typing as npt
 
 from .._common import checks
+from .._common.extras import needed_by
 from .._typing import ArrayLike
 from ..mdp.generators import two_state
 from ..mdp.model import MDP
 from ..mdp.taxi import GRID, TaxiGrid, multi_passenger_taxi
 from .initial_states import initial_states
+
+with needed_by("mellowmax.environments.gymnasium", "gymnasium"):
+    import gymnasium
 
 if TYPE_CHECKING:
     from .render import TaxiPicture
@@ -268,7 +271,8 @@ class MultiPassengerTaxi(TabularEnv):
     def _rgb_array(self) -> npt.NDArray[np.uint8]:
         if self._picture is None:
             try:
-                from .render import TaxiPicture
+                with needed_by("MultiPassengerTaxi.render", "gymnasium"):
+                    from .render import TaxiPicture
             except ImportError as error:
                 needs = "`rgb_array` needs Pillow: pip install 'mellowmax[experiments]'"
                 raise gymnasium.error.DependencyNotInstalled(needs) from error

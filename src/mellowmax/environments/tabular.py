@@ -16,15 +16,18 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, NamedTuple, TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from .._common.extras import needed_by
 from .._rows.pytrees import pytree
 from .._typing import ArrayLike, Floats
 from ..mdp import MDP
 from .initial_states import initial_states
+
+with needed_by("mellowmax.environments.tabular", "jax"):
+    import jax
+    import jax.numpy as jnp
 
 __all__ = ["Params", "Step", "cumulative", "move", "observe", "params", "reset", "start", "step"]
 

@@ -18,6 +18,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .._common.extras import needed_by
+
 if TYPE_CHECKING:
     from .item import ITEMS, SCALES, Claim, Item, Outcome, Verdict
     from .runner import CellProgress, Finished, Plan, assemble, load, plan, run
@@ -44,5 +46,6 @@ _OF_ITEM = {"ITEMS", "SCALES", "Claim", "Item", "Outcome", "Verdict"}
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(".item" if name in _OF_ITEM else ".runner", __name__)
+    with needed_by(f"{__name__}.{name}", "experiments"):
+        module = importlib.import_module(".item" if name in _OF_ITEM else ".runner", __name__)
     return getattr(module, name)

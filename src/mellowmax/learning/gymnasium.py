@@ -12,23 +12,26 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
 from .._common.discount import discount_of
+from .._common.extras import needed_by
 from .._common.gymnasium_ids import make
 from .learner import Learned
 from .record import BinRecorder, EpisodeRecorder, Recorder
 from .runs import Runs, Schedules
 
+if TYPE_CHECKING:
+    import gymnasium
+
 __all__ = ["Environment", "describe", "learn", "opened", "random_sources"]
 
-Environment: TypeAlias = str | Callable[[], gymnasium.Env[Any, Any]] | gymnasium.Env[Any, Any]
+Environment: TypeAlias = "str | Callable[[], gymnasium.Env[Any, Any]] | gymnasium.Env[Any, Any]"
 """An id, a function without arguments that makes an environment, or an environment."""
 
 
@@ -39,6 +42,10 @@ def opened(environment: Environment) -> Iterator[gymnasium.Env[Any, Any]]:
     Raises:
         ValueError: for what is no environment and makes none.
     """
+    name = environment if isinstance(environment, str) else "environment"
+    with needed_by(name, "gymnasium"):
+        import gymnasium
+
     if isinstance(environment, gymnasium.Env):
         yield environment
         return
@@ -67,8 +74,10 @@ def describe(environment: Environment) -> tuple[tuple[int, int], float]:
 
 
 def _size(env: gymnasium.Env[Any, Any], name: str) -> int:
+    from gymnasium.spaces import Discrete
+
     space = getattr(env, name)
-    if not (isinstance(space, gymnasium.spaces.Discrete) and space.start == 0):
+    if not (isinstance(space, Discrete) and space.start == 0):
         raise ValueError(f"`environment` must have a discrete {name} that starts at 0, got {space}")
     return int(space.n)
 

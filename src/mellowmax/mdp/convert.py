@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common import checks
+from .._common.extras import needed_by
 from .._common.gymnasium_ids import make
 from .._typing import ArrayLike, Floats, Mask
 from .transitions import (
@@ -260,7 +261,8 @@ def to_numpy(mdp: MDP) -> Floats:
 
 def to_scipy(mdp: MDP) -> csr_array:
     """The transitions as SciPy's `csr_array`, `[S * A, S]`."""
-    sparse = importlib.import_module("scipy.sparse")
+    with needed_by("MDP.to_scipy", "jax"):
+        sparse = importlib.import_module("scipy.sparse")
     states, actions, branches = np.nonzero(mdp.probabilities)
     values = mdp.probabilities[states, actions, branches]
     columns = branches if mdp.successors is None else mdp.successors[states, actions, branches]

@@ -4,15 +4,18 @@
 of a policy, and `fixed_points` and `trace_fixed_points` all fixed points where there are several.
 """
 
-from . import batch
-from .bounds import suboptimality
-from .evaluate import evaluate
-from .fixed_points.find import fixed_points
-from .fixed_points.point import FixedPoint, FixedPoints
-from .fixed_points.trace import Branch, Fold, Trace, trace_fixed_points
-from .fixed_points.vector_field import VectorField, vector_field
-from .solution import NotConvergedError, Solution, SolveProgress
-from .solve import solve
+from .._common.extras import needed_by
+
+with needed_by("mellowmax.planning", "jax"):
+    from . import batch
+    from .bounds import suboptimality
+    from .evaluate import evaluate
+    from .fixed_points.find import fixed_points
+    from .fixed_points.point import FixedPoint, FixedPoints
+    from .fixed_points.trace import Branch, Fold, Trace, trace_fixed_points
+    from .fixed_points.vector_field import VectorField, vector_field
+    from .solution import NotConvergedError, Solution, SolveProgress
+    from .solve import solve
 
 __all__ = [
     "Branch",

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,13 +14,16 @@ import numpy.typing as npt
 
 from ..._common import checks
 from ..._common.discount import discount_of
+from ..._common.extras import needed_by
 from ..._typing import Bools, Integers
-from ...environments.fleet.flatten import make_flat
-from ...environments.fleet.fleet import Fleet
-from ...environments.fleet.worker import REST
 from ..episodes import CHUNK, Episodes, padded_length
 from ..network import Policy
 from .rollouts import EVERY_LANE, WIDTH, Played, batch_keys, name_of
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from ...environments.fleet.fleet import Fleet
 
 __all__ = ["GymnasiumRollouts"]
 
@@ -59,12 +61,17 @@ class GymnasiumRollouts:
         workers: int = 0,
         max_steps: int | None = None,
     ) -> None:
+        with needed_by(name_of(environment), "gymnasium"):
+            from gymnasium.spaces import flatdim
+
+            from ...environments.fleet.flatten import make_flat
+
         self.environment = environment
         self.workers = checks.whole("workers", workers, 0)
         self._make = functools.partial(make_flat, environment)
         with contextlib.closing(self._make()) as env:
-            self.n_actions = gymnasium.spaces.flatdim(env.action_space)
-            self.n_observations = gymnasium.spaces.flatdim(env.observation_space)
+            self.n_actions = flatdim(env.action_space)
+            self.n_observations = flatdim(env.observation_space)
             self.discount = discount_of(env)
             own = None if env.spec is None else env.spec.max_episode_steps
         limit = own or MAX_STEPS if max_steps is None else max_steps
@@ -84,6 +91,8 @@ class GymnasiumRollouts:
         batch: int,
     ) -> Generator[Played]:
         """As `Rollouts` has it, one lane at a time: each as soon as its batch is whole."""
+        from ...environments.fleet.fleet import Fleet
+
         runs = len(done)
         numbers = np.array([*done, *[until] * (WIDTH - runs)], np.uint32)
         beginning = np.flatnonzero(numbers < until).tolist()
@@ -113,7 +122,10 @@ class _Games:
     """The episodes that are under way: `B` of each lane that has a run, each at its own step."""
 
     def __init__(self, fleet: Fleet, sizes: tuple[int, int, int]) -> None:
+        from ...environments.fleet.worker import REST
+
         self.fleet = fleet
+        self.rest = REST
         self.runs, batch, n_observations = sizes
         self.seen = np.zeros((WIDTH, batch, n_observations), np.float32)
         self.live = np.zeros((WIDTH, batch), np.bool_)
@@ -152,7 +164,7 @@ class _Games:
                 setattr(self, name, np.concatenate([had, room], 1))
         self.observations[EVERY_LANE, self.at] = self.seen
         self.actions[EVERY_LANE, self.at] = actions
-        chosen = np.where(self.live, actions, REST)[: self.runs].reshape(-1)
+        chosen = np.where(self.live, actions, self.rest)[: self.runs].reshape(-1)
         observations, rewards, terminated, truncated, _ = self.fleet.step(chosen)
         self._see(observations)
         with_run = EVERY_LANE[: self.runs]

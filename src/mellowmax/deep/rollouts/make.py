@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
-
-import gymnasium
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...environments import tabular
 from ...mdp import MDP
@@ -13,10 +11,13 @@ from .functional import FunctionalRollouts
 from .gymnasium import GymnasiumRollouts
 from .rollouts import Rollouts
 
+if TYPE_CHECKING:
+    import gymnasium
+
 __all__ = ["Environment", "make_rollouts"]
 
 Environment: TypeAlias = (
-    tabular.Params | MDP | str | Callable[[], gymnasium.Env[Any, Any]] | Rollouts
+    "tabular.Params | MDP | str | Callable[[], gymnasium.Env[Any, Any]] | Rollouts"
 )
 """The parameters of a functional environment of the library, an MDP, the id of a Gymnasium
 environment or a function that makes one, or rollouts of an environment of one's own."""

@@ -4,7 +4,10 @@ Nothing here imports JAX, and nothing that it imports does. Every process of a f
 package: without JAX it starts ten times faster and takes a tenth of the memory.
 """
 
-from .flatten import make_flat
-from .fleet import Fleet
+from ..._common.extras import needed_by
+
+with needed_by("mellowmax.environments.fleet", "gymnasium"):
+    from .flatten import make_flat
+    from .fleet import Fleet
 
 __all__ = ["Fleet", "make_flat"]

@@ -1,0 +1,50 @@
+"""The commands together: the version, completion, and help that can be read at 80 columns."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import mellowmax
+from mellowmax.cli.app import app
+
+COMMANDS = typer.main.get_command(app).commands
+
+
+def call(*arguments):
+    done = CliRunner().invoke(app, [*arguments], env={"COLUMNS": "80"}, prog_name="mellowmax")
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
+
+
+def test_the_version():
+    assert call("--version") == f"mellowmax {mellowmax.__version__}\n"
+
+
+@pytest.mark.parametrize("name", [(), *((name,) for name in COMMANDS)])
+def test_help_cuts_nothing_at_80_columns_and_has_an_example(name):
+    text = call(*name, "--help")
+    assert f"  Example: {' '.join(['mellowmax', *name])} " in text
+    assert "…" not in text
+    assert not re.search(r"\w\.\.\.", text.replace("items...", ""))
+    assert max(map(len, text.splitlines())) <= 80
+    words = text.split()
+    for command in [COMMANDS[one] for one in name]:
+        for parameter in command.params:
+            names = [one for one in (*parameter.opts, *parameter.secondary_opts) if one[:1] == "-"]
+            for option in names:
+                assert (option in words) is not parameter.hidden
+
+
+def test_a_shell_gets_its_completion():
+    command = [sys.executable, "-m", "mellowmax"]
+    asked = {"_MELLOWMAX_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "mellowmax sol"}
+    done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True)
+    assert "solve" in done.stdout, done.stderr
+    assert "train" not in done.stdout
