@@ -22,9 +22,9 @@ from mellowmax.deep import (
     reinforce,
     train,
 )
-from mellowmax.deep.rollouts import gymnasium as of_gymnasium
 from mellowmax.deep.rollouts.rollouts import WIDTH
 from mellowmax.environments import tabular, two_state
+from mellowmax.environments.fleet import fleet
 from mellowmax.mdp import MDP
 from trainings import assert_same, on_two_states, table_policy
 
@@ -153,12 +153,12 @@ def test_a_batch_depends_on_its_number_and_not_on_those_before(rollouts):
 def test_environments_are_closed_when_playing_ends_early(monkeypatch):
     closed = []
 
-    class Watched(of_gymnasium.Fleet):
+    class Watched(fleet.Fleet):
         def close_extras(self, **kwargs):
             closed.append(self)
             super().close_extras(**kwargs)
 
-    monkeypatch.setattr(of_gymnasium, "Fleet", Watched)
+    monkeypatch.setattr(fleet, "Fleet", Watched)
     batches = COUNTING.play(lambda: RANDOM, KEYS, [0, 0], 5, BATCH)
     next(batches)
     assert not closed
