@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import signal
@@ -15,6 +16,7 @@ from commands import Terminal, assert_one_sentence, call, rows
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, planning
 from mellowmax.cli import solve as command
 from mellowmax.cli.console import choose_softmax
+from mellowmax.cli.describe import sizes
 from mellowmax.mdp import MDP, chain, garnet, two_state
 
 COMMAND = [sys.executable, "-c", "from mellowmax.cli import main; main()"]
@@ -45,6 +47,10 @@ def test_a_gymnasium_model_is_solved_and_written(here):
         np.testing.assert_allclose(file["policy"].sum(1), 1.0)
         assert str(file["status"]) == "converged"
         assert file["residual"] <= 1e-8
+    table = done.stdout.split("\n\n")[1].splitlines()[2:]
+    shown = np.array([line.split() for line in table], float)
+    np.testing.assert_allclose(shown[:, 1], solution.value, rtol=1e-4)
+    np.testing.assert_allclose(shown[:, 2:], solution.policy, atol=6e-5)
 
 
 @pytest.mark.parametrize("option", ["--softmax", "--operator"])
@@ -134,9 +140,28 @@ def test_help_has_an_example_and_one_name_for_an_option():
 
 def test_a_model_is_described_by_its_sizes():
     expected = "5 states, 2 actions, up to 2 successors, discount 0.9"
-    assert command._described(chain(5, discount=0.9)) == expected
+    assert sizes(chain(5, discount=0.9)) == expected
     dense = MDP.from_arrays([[[0.5, 0.5]], [[1.0, 0.0]]], [[1.0], [0.0]], 0.5)
-    assert command._described(dense) == "2 states, 1 actions, dense, discount 0.5"
+    assert sizes(dense) == "2 states, 1 actions, dense, discount 0.5"
+
+
+def test_json_and_quiet_leave_standard_output_to_a_script(here):
+    two_state().save("model.npz")
+    said = call("solve", "model.npz", "--softmax", "max", "--json")
+    assert said.exit_code == 0, said.stderr
+    data = json.loads(said.stdout)
+    with np.load(here / "solution.npz") as file:
+        np.testing.assert_array_equal(data["value"], file["value"])
+        np.testing.assert_array_equal(data["policy"], file["policy"])
+    assert (data["model"], data["converged"], data["written"]) == (
+        "model.npz",
+        True,
+        "solution.npz",
+    )
+    silent = call("solve", "model.npz", "--softmax", "max", "--quiet")
+    assert (silent.exit_code, silent.output) == (0, "")
+    both = call("solve", "model.npz", "--softmax", "max", "--quiet", "--json")
+    assert json.loads(both.output)["value"] == data["value"]
 
 
 def progress(change, iterations=10, seconds=2.0):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .files import replacing
 
-__all__ = ["read", "write"]
+__all__ = ["kind_of", "read", "write"]
 
 VERSION = 1
 # What NumPy and zipfile raise for a file that is damaged or of another kind.
@@ -76,15 +76,36 @@ def read(path: str | Path, kind: str) -> dict[str, npt.NDArray[Any]]:
             ) from error
 
 
+def kind_of(path: str | Path) -> str | None:
+    """What a file holds that `write` wrote, or None for any other file.
+
+    Raises:
+        OSError: when there is no such file, or it cannot be opened.
+    """
+    with open(path, "rb") as file:
+        try:
+            with _archive(file) as members:
+                text = str(_member(members, "format").item())
+        except UNREADABLE as error:
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:
+                raise  # the disk's fault, not the file's
+            return None
+    return text.removeprefix("mellowmax ") if text.startswith("mellowmax ") else None
+
+
 class _WrongVersionError(Exception):
     pass
 
 
-def _members(file: BinaryIO, kind: str) -> dict[str, npt.NDArray[Any]]:
+def _archive(file: BinaryIO) -> np.lib.npyio.NpzFile:
     loaded = np.load(file, allow_pickle=False)
     if not isinstance(loaded, np.lib.npyio.NpzFile):
         raise ValueError("a single array")
-    with loaded as members:
+    return loaded
+
+
+def _members(file: BinaryIO, kind: str) -> dict[str, npt.NDArray[Any]]:
+    with _archive(file) as members:
         if _member(members, "format").item() != f"mellowmax {kind}":
             raise ValueError("another format")
         version = _member(members, "version").item()

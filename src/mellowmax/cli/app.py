@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import evaluate, report, reproduce, solve, train
+from . import evaluate, report, reproduce, show, solve, train
 
 __all__ = ["app", "mellowmax"]
 
@@ -42,5 +42,6 @@ def mellowmax(
 app.command(no_args_is_help=True)(solve.solve)
 app.command(no_args_is_help=True)(train.train)
 app.command(no_args_is_help=True)(evaluate.evaluate)
+app.command(no_args_is_help=True)(show.show)
 app.command()(reproduce.reproduce)
 app.command(no_args_is_help=True)(report.report)

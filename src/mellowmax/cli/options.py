@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["Environment", "MaxSteps", "Parameter", "Seed", "Workers"]
+__all__ = ["AsJson", "Environment", "MaxSteps", "Parameter", "Quiet", "Seed", "Workers"]
 
 Environment: TypeAlias = Annotated[
     str,
@@ -14,6 +14,12 @@ Environment: TypeAlias = Annotated[
 ]
 Parameter: TypeAlias = Annotated[
     float | None, typer.Option(help="The softmax's own: epsilon, beta or omega.")
+]
+AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")
+]
+Quiet: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", help="Show no progress, and print nothing but `--json`.")
 ]
 Seed: TypeAlias = Annotated[int, typer.Option(help="Of all random numbers.")]
 MaxSteps: TypeAlias = Annotated[

@@ -16,10 +16,11 @@ from .console import (
     choose_softmax,
     errors_in_one_sentence,
     keep_compiled_programs,
-    print_rows,
 )
-from .options import Parameter
-from .progress import progress_display, time_left
+from .describe import describe_solution, sizes
+from .options import AsJson, Parameter, Quiet
+from .progress import time_left
+from .result import Result, print_result, progress_unless
 
 if TYPE_CHECKING:
     from ..mdp import MDP
@@ -46,15 +47,18 @@ def solve(
     tolerance: Annotated[float, typer.Option(help="The largest change to stop at.")] = 1e-8,
     max_iterations: Annotated[int, typer.Option(help="The most iterations to take.")] = 100_000,
     out: Annotated[Path, typer.Option(help="Where to write the solution.")] = Path("solution.npz"),
+    as_json: AsJson = False,
+    quiet: Quiet = False,
     operator: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Plan in an MDP: values under an operator, with bounds.
 
     Example: mellowmax solve FrozenLake-v1 --softmax mellowmax --parameter 16.55
 
-    The file has `q`, `value`, `policy`, and the numbers that are printed; `numpy.load` reads it.
-    Ctrl-C stops early and writes what there is. The exit code is 0 if the solve converged, 1 if it
-    did not, 130 after Ctrl-C, and 2 for an argument that is wrong.
+    The values and the policy of a small model are printed. The file has `q`, `value`, `policy`, and
+    the numbers that are printed; `numpy.load` reads it, and `mellowmax show` shows it. Ctrl-C stops
+    early and writes what there is. The exit code is 0 if the solve converged, 1 if it did not, 130
+    after Ctrl-C, and 2 for an argument that is wrong.
     """
     with errors_in_one_sentence():
         pair = choose_softmax(_one_name(softmax, operator), parameter)
@@ -64,7 +68,7 @@ def solve(
         keep_compiled_programs()
         from .. import planning
 
-        with catch_ctrl_c("sweep") as pressed, progress_display() as report:
+        with catch_ctrl_c("sweep") as pressed, progress_unless(quiet) as report:
             way = _Way()
 
             def callback(progress: SolveProgress) -> bool:
@@ -81,7 +85,10 @@ def solve(
                 callback=callback,
             )
             solution.save(out)
-    print_rows([("model", f"{model}: {_described(mdp)}"), *solution.rows(), ("written", str(out))])
+    found = describe_solution(solution.fields())
+    rows = [("model", f"{model}: {sizes(mdp)}"), *solution.rows(), ("written", str(out))]
+    data = {"model": model, **found.data, "seconds": solution.seconds, "written": str(out)}
+    print_result(Result(rows, data, found.table), as_json=as_json, quiet=quiet)
     if pressed.is_set():
         raise typer.Exit(INTERRUPTED)
     if not solution.converged:
@@ -104,13 +111,6 @@ def _load(model: str, discount: float) -> MDP:
     if model.endswith(".npz") or (os.sep in model and Path(model).parent.is_dir()):
         raise ValueError(f"`MODEL` must be a file that exists or a Gymnasium id, got {model!r}")
     return MDP.from_gymnasium(model, discount)
-
-
-def _described(mdp: MDP) -> str:
-    successors = "dense" if mdp.successors is None else f"up to {mdp.n_branches} successors"
-    return (
-        f"{mdp.n_states} states, {mdp.n_actions} actions, {successors}, discount {mdp.discount:g}"
-    )
 
 
 class _Way:

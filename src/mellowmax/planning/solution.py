@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from .._common import npz
 from .._typing import Bools, Floats
 from ..softmax import Softmax
 
-__all__ = ["NotConvergedError", "Solution", "SolveProgress"]
+__all__ = ["NotConvergedError", "Solution", "SolveProgress", "rows_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,29 +74,38 @@ class Solution:
 
     def rows(self) -> list[tuple[str, str]]:
         """The solution in words: pairs of a name and a text, as `print` shows them."""
-        error = "not proved for this operator"
-        if self.error_bound is not None:
-            error = _at_most(self.error_bound)
-        return [
-            ("operator", str(self.softmax)),
-            ("method", f"{self.method}: {self.reason}"),
-            ("status", f"{self.status} after {self.iterations} iterations"),
-            ("residual", f"{self.residual:.3g}"),
-            ("error", error),
-            ("below optimum", _at_most(self.suboptimality_bound)),
-            ("time", f"{self.seconds:.3g} s"),
-        ]
+        return [*rows_of(self._known()), ("time", f"{self.seconds:.3g} s")]
 
     def __str__(self) -> str:
         return "\n".join(f"{name:14s} {text}" for name, text in self.rows())
 
+    def fields(self) -> dict[str, Any]:
+        """What `save` writes, by name: values, policy and what is known about them."""
+        return {"q": self.q, "value": self.value, "policy": self.policy} | self._known()
+
+    def _known(self) -> dict[str, Any]:
+        names = ["converged", "status", "iterations", "residual", "error_bound", "method"]
+        names += ["reason", "suboptimality_bound"]
+        return {name: getattr(self, name) for name in names} | {"softmax": str(self.softmax)}
+
     def save(self, path: str | Path) -> None:
         """Write values, policy and what is known about them to an `.npz` file."""
-        names = ("q", "value", "policy", "converged", "status", "iterations", "residual")
-        fields = {name: getattr(self, name) for name in names}
-        fields |= {"error_bound": self.error_bound, "method": self.method, "reason": self.reason}
-        fields |= {"suboptimality_bound": self.suboptimality_bound, "softmax": str(self.softmax)}
-        npz.write(path, "solution", fields)
+        npz.write(path, "solution", self.fields())
+
+
+def rows_of(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A solution in words, from the fields that `Solution.save` writes."""
+    error = "not proved for this operator"
+    if fields.get("error_bound") is not None:
+        error = _at_most(fields["error_bound"])
+    return [
+        ("operator", fields["softmax"]),
+        ("method", f"{fields['method']}: {fields['reason']}"),
+        ("status", f"{fields['status']} after {fields['iterations']} iterations"),
+        ("residual", f"{fields['residual']:.3g}"),
+        ("error", error),
+        ("below optimum", _at_most(fields["suboptimality_bound"])),
+    ]
 
 
 class NotConvergedError(RuntimeError):

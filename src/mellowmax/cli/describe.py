@@ -1,0 +1,154 @@
+"""What there is in a solution, a model or a training, in words and as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._common import npz
+from .._typing import Floats
+from .result import Result
+
+if TYPE_CHECKING:
+    from ..mdp import MDP
+
+__all__ = ["describe_model", "describe_solution", "describe_training", "sizes"]
+
+MOST_STATES, MOST_ACTIONS = 20, 8
+"""Of a model whose numbers are printed, one line for each state."""
+LAST = 100
+"""The mean return at the end is of so many episodes of each run."""
+
+
+def _table(
+    title: str, by_action: Floats, value: Floats | None = None, digits: str = ".4g"
+) -> list[str]:
+    """A line for each state of a small model; none for one that is not."""
+    n_states, n_actions = by_action.shape
+    if n_states > MOST_STATES or n_actions > MOST_ACTIONS:
+        return []
+    head, above = "state", "     "
+    if value is not None:
+        head, above = f"{head}{'value':>12s}", f"{above}{'':12s}"
+    lines = [f"{above}  {title}", head + "".join(f"{a:9d}" for a in range(n_actions))]
+    for s, row in enumerate(by_action):
+        middle = "" if value is None else f"{value[s]:12.5g}"
+        lines.append(f"{s:5d}{middle}" + "".join(f"{number:9{digits}}" for number in row))
+    return lines
+
+
+def describe_solution(fields: Mapping[str, Any]) -> Result:
+    """Of the fields of a solution, as `Solution.fields` has them or a file.
+
+    The data has `value` and `policy` of a small model; a file has them of any.
+    """
+    from ..planning.solution import rows_of
+
+    value, policy = fields["value"], fields["policy"]
+    table = _table("policy, by action", policy, value, ".4f")
+    arrays = ("q", "value", "policy") if not table else ("q",)
+    data = {name: one for name, one in fields.items() if name not in arrays}
+    n_states, n_actions = policy.shape
+    data = {"kind": "solution", "states": n_states, "actions": n_actions, **data}
+    return Result(rows_of(fields), data, table)
+
+
+def sizes(mdp: MDP) -> str:
+    """The sizes of a model, in a few words."""
+    successors = "dense" if mdp.successors is None else f"up to {mdp.n_branches} successors"
+    return (
+        f"{mdp.n_states} states, {mdp.n_actions} actions, {successors}, discount {mdp.discount:g}"
+    )
+
+
+def describe_model(mdp: MDP) -> Result:
+    """Of an MDP: its sizes, its rewards, and those of every action for a small one."""
+    rewards, available = mdp.expected_rewards, mdp.available
+    least, most = (
+        (float(rewards[available].min()), float(rewards[available].max()))
+        if available.any()
+        else (0.0, 0.0)
+    )
+    ends, pairs = int(mdp.terminal.sum()), int(available.sum())
+    rows = [
+        ("model", sizes(mdp)),
+        ("terminal", f"{ends} of {mdp.n_states} states"),
+        ("available", f"{pairs} pairs of a state and an action"),
+        ("rewards", f"from {least:g} to {most:g}, on average over the successors"),
+    ]
+    data = {
+        "kind": "model",
+        "states": mdp.n_states,
+        "actions": mdp.n_actions,
+        "branches": mdp.n_branches,
+        "dense": mdp.successors is None,
+        "discount": mdp.discount,
+        "terminal": ends,
+        "available": pairs,
+        "least_reward": least,
+        "largest_reward": most,
+    }
+    shown = np.where(available, rewards, np.nan)
+    table = _table("reward, by action (nan: not available)", shown)
+    return Result(rows, data, table)
+
+
+def describe_training(paths: Sequence[Path]) -> Result:
+    """Of the files of a checkpoint: the settings, and what its runs have earned so far."""
+    blocks = [npz.read(path, "training") for path in paths]
+    text = json.loads(blocks[0]["settings"].item())
+    counts = [int(n) * text["batch"] for block in blocks for n in block["done"]]
+    returns = [run for block in blocks for run in block["returns"]]
+    played = [run[:count] for run, count in zip(returns, counts, strict=True)]
+    ends = [float(run[-LAST:].mean(dtype=np.float64)) for run in played if len(run)]
+    mean = float(np.mean(ends)) if ends else None
+    lanes = [len(block["done"]) for block in blocks]
+    numbers = {
+        name: _different(
+            [block[name][..., :n].reshape(-1, n) for block, n in zip(blocks, lanes, strict=True)]
+        )
+        for name in ("parameters", "learning_rate", "discount")
+    }
+    parameter = f" with {_listed(numbers['parameters'])}" if numbers["parameters"] else ""
+    spread = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    network = f"{text['depth']} hidden layers of {text['hidden']} units"
+    rows = [
+        ("training", f"REINFORCE in {text['environment']}"),
+        ("softmax", f"{text['softmax']}{parameter}"),
+        ("network", network if text["depth"] != 1 else f"a hidden layer of {text['hidden']} units"),
+        ("learning rate", _listed(numbers["learning_rate"])),
+        ("discount", _listed(numbers["discount"])),
+        ("batch", f"{text['batch']} episodes, baseline {text['baseline']}"),
+        ("runs", str(len(counts))),
+        ("episodes", f"{spread} of each run, {sum(counts)} in all"),
+    ]
+    if mean is not None:
+        last = min(LAST, max(counts))
+        rows.append(("mean return", f"{mean:.4g} (the last {last} episodes of a run)"))
+    data = {
+        "kind": "training",
+        **text,
+        **numbers,
+        "runs": len(counts),
+        "played": sum(counts),
+        "mean_return": mean,
+    }
+    return Result(rows, data)
+
+
+def _different(values: Sequence[npt.NDArray[Any]]) -> list[float]:
+    """The different numbers in arrays; in float32 0.1 was kept, and 0.1 is to be shown."""
+    every = (f"{one:.7g}" for array in values for one in array.reshape(-1).tolist())
+    return [float(one) for one in dict.fromkeys(every)]
+
+
+def _listed(numbers: list[float]) -> str:
+    text = ", ".join(f"{number:.7g}" for number in numbers[:MOST_ACTIONS])
+    return (
+        text if len(numbers) <= MOST_ACTIONS else f"{text} and {len(numbers) - MOST_ACTIONS} more"
+    )

@@ -1,0 +1,69 @@
+"""The result of a command: in words for a person, as JSON for a script.
+
+JSON goes to standard output, and nothing else does then. It has null where a number is unknown or
+not finite.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from .console import print_rows
+from .progress import ProgressDisplay, progress_display
+
+__all__ = ["Result", "print_result", "progress_unless"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a command has found."""
+
+    rows: list[tuple[str, str]]
+    """Names and texts."""
+    data: Mapping[str, object]
+    """The same for JSON: texts, numbers, arrays, and lists and dictionaries of them."""
+    table: Sequence[str] = ()
+    """Lines to print below the rows."""
+
+
+def print_result(result: Result, *, as_json: bool = False, quiet: bool = False) -> None:
+    """Print a result as `--json` and `--quiet` ask for it."""
+    if as_json:
+        print(json.dumps(_plain(result.data), allow_nan=False))
+    elif not quiet:
+        print_rows(result.rows)
+        if result.table:
+            print("", *result.table, sep="\n")
+
+
+def _plain(value: object) -> object:
+    """A value as JSON can have it."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+@contextlib.contextmanager
+def progress_unless(quiet: bool) -> Iterator[ProgressDisplay]:
+    """The display of progress, or one that shows nothing."""
+    if quiet:
+        yield _show_nothing
+        return
+    with progress_display() as report:
+        yield report
+
+
+def _show_nothing(share: float, text: str, name: str = "") -> None:
+    pass

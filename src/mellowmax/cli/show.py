@@ -1,0 +1,60 @@
+"""`mellowmax show`: what there is in a file of the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .._common import npz
+from .console import errors_in_one_sentence
+from .describe import describe_model, describe_solution, describe_training
+from .options import AsJson
+from .result import Result, print_result
+
+__all__ = ["show"]
+
+RULE = "`FILE` must be a solution, a model, or the checkpoint of a training"
+
+
+def show(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A solution, a model, or a checkpoint: a directory or a file."
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Show a solution, a model or a checkpoint.
+
+    Example: mellowmax show solution.npz
+
+    The values and the policy of a small model are shown state by state. The exit code is 0, and 2
+    for a file that is none of these.
+    """
+    with errors_in_one_sentence():
+        result = _described(file)
+    print_result(result, as_json=as_json)
+
+
+def _described(path: Path) -> Result:
+    if path.is_dir():
+        files = sorted(path.glob("runs-*.npz"))
+        if not files:
+            raise ValueError(f"{RULE}, got the directory {str(path)!r} without runs-*.npz")
+        return describe_training(files)
+    if not path.is_file():
+        raise ValueError(f"{RULE}, got {str(path)!r}, which is not there")
+    kind = npz.kind_of(path)
+    if kind == "solution":
+        fields = npz.read(path, kind)
+        return describe_solution({n: x if x.ndim else x.item() for n, x in fields.items()})
+    if kind == "MDP":
+        from ..mdp import MDP
+
+        return describe_model(MDP.load(path))
+    if kind == "training":
+        return describe_training([path])
+    raise ValueError(f"{RULE}, got {str(path)!r}, which is damaged or of another kind")
