@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import json
+import re
 import shutil
 from typing import ClassVar
 
@@ -30,13 +33,13 @@ class Blind(CartPoleEnv):
     metadata: ClassVar = {"render_modes": ["ansi"]}
 
 
-def write_checkpoint(directory, softmax):
+def write_checkpoint(directory, softmax, environment="CartPole-v1"):
     """A checkpoint of runs that have not learned anything yet."""
     learner = deep.reinforce(softmax, discount=0.99)
     learners = jax.tree.map(lambda x: np.full(WIDTH, x, np.float32), learner)
     keys, numbers = np.zeros((WIDTH, 2), np.uint32), np.arange(WIDTH)
     rollouts = deep.GymnasiumRollouts("CartPole-v1")
-    description = describe(learners, "CartPole-v1", keys, numbers, rollouts)
+    description = describe(learners, environment, keys, numbers, rollouts)
     state = learner.init(jax.random.key(0), 4, 2)
     states = jax.tree.map(lambda x: np.broadcast_to(x, (WIDTH, *x.shape)), state)
     block = BlockState(states, EpisodeLog.empty(RUNS, 10))
@@ -95,6 +98,45 @@ def test_a_file_of_runs_stands_for_its_directory(tmp_path, checkpoint):
     assert said["policy"] == "run 33 of a training in CartPole-v1"
     assert said["mean length"] == "5"
     assert said["mean return"] == "5"  # of one episode there is no standard error
+
+
+def test_the_environment_is_that_of_the_training_and_json_has_every_episode(checkpoint):
+    options = ("--episodes", 9, "--max-steps", 5, "--workers", 0, "--json")
+    done = call("evaluate", checkpoint, *options)
+    assert done.exit_code == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert data["environment"] == data["trained_in"] == "CartPole-v1"
+    policy = deep.load_policy(checkpoint).policy
+    expected = deep.evaluate(policy, "CartPole-v1", episodes=9, max_steps=5, workers=0)
+    assert data["returns"] == expected.returns.tolist()
+    assert data["mean_return"] == expected.mean
+    silent = call("evaluate", checkpoint, *options[:-1], "--quiet")
+    assert (silent.exit_code, silent.output) == (0, "")
+
+
+def test_an_environment_without_an_id_must_be_given(tmp_path):
+    write_checkpoint(tmp_path, Boltzmann(0.3), "trainings.made_by_hand")
+    sentence = "`ENV` must be given where that of the training cannot be made by its name, got none"
+    assert_one_sentence(call("evaluate", tmp_path), sentence)
+    options = ("CartPole-v1", "--episodes", 1, "--max-steps", 5, "--workers", 0)
+    done = call("evaluate", tmp_path, *options)
+    assert rows(done.stdout)["policy"] == "run 0 of a training in trainings.made_by_hand"
+
+
+def test_progress_has_the_episodes_their_mean_and_the_time_left(checkpoint, monkeypatch):
+    seen = []
+
+    @contextlib.contextmanager
+    def display():
+        yield lambda share, text: seen.append((share, text))
+
+    monkeypatch.setattr("mellowmax.cli.result.progress_display", display)
+    options = ("--episodes", 9, "--max-steps", 5, "--workers", 0)
+    assert call("evaluate", checkpoint, *options, "--quiet").exit_code == 0
+    assert seen == []
+    assert call("evaluate", checkpoint, *options).exit_code == 0
+    assert [share for share, _ in seen] == [8 / 9, 1]
+    assert re.fullmatch(r"8 of 9 episodes, mean return 5, about 0:00:\d\d left", seen[0][1])
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,17 @@ def test_an_evaluation_depends_on_its_seed_alone():
     assert len(set(map(tuple, np.reshape(one.lengths[:48], (6, 8))))) == 6  # no lane like another
 
 
+def test_the_callback_counts_to_the_episodes_that_were_asked_for():
+    seen = []
+    policy = table_policy(np.full((16, 4), 0.25))
+    played = evaluate(policy, lake, episodes=50, seed=3, workers=0, callback=seen.append)
+    counts = [progress.episodes for progress in seen]
+    assert counts == [8, 16, 24, 32, 40, 48, 50]
+    assert {progress.total for progress in seen} == {50}
+    assert 0 < seen[0].seconds < seen[-1].seconds
+    assert seen[-1].mean_return == pytest.approx(played.mean, abs=6 / 50)  # 56 were played
+
+
 def test_the_mean_and_its_standard_error():
     played = Evaluation(np.float32([1, 2, 6]), np.array([1, 1, 1]))
     assert played.mean == 3

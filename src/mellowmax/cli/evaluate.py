@@ -9,8 +9,10 @@ import numpy as np
 import typer
 
 from .._common import checks
-from .console import INTERRUPTED, errors_in_one_sentence, keep_compiled_programs, print_rows
-from .options import Environment, MaxSteps, Seed, Workers
+from .console import INTERRUPTED, errors_in_one_sentence, keep_compiled_programs
+from .options import AsJson, MaxSteps, Quiet, Seed, Workers
+from .progress import time_left
+from .result import Result, print_result, progress_unless
 
 if TYPE_CHECKING:
     from .. import deep
@@ -25,7 +27,12 @@ def evaluate(
             metavar="CHECKPOINT", help="The `--out` of a training, or a file runs-*.npz in it."
         ),
     ],
-    environment: Environment,
+    environment: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ENV", help="The id of a Gymnasium environment; else that of the training."
+        ),
+    ] = None,
     episodes: Annotated[int, typer.Option(help="How many to play.")] = 100,
     run: Annotated[int, typer.Option(help="The run whose policy plays, counted from 0.")] = 0,
     seed: Seed = 0,
@@ -34,6 +41,8 @@ def evaluate(
     ] = None,
     max_steps: MaxSteps = None,
     workers: Workers = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Let a trained policy play, and say what it earns.
 
@@ -52,30 +61,48 @@ def evaluate(
             checks.whole("seed", seed, 0, 2**32 - 1)
             directory, number = _find(checkpoint, checks.whole("run", run, 0))
             saved = deep.load_policy(directory, number)
-            _check_fit(saved, deep.GymnasiumRollouts(environment, max_steps=max_steps), environment)
+            there = environment or _environment_of(saved)
+            _check_fit(saved, deep.GymnasiumRollouts(there, max_steps=max_steps), there)
             film = None
             if render is not None:
-                pictures = deep.watch(saved.policy, environment, seed=seed, max_steps=max_steps)
-                film = Film(render, environment, pictures)
-            evaluation = deep.evaluate(
-                saved.policy,
-                environment,
-                episodes=episodes,
-                seed=seed,
-                max_steps=max_steps,
-                workers=workers,
-            )
+                pictures = deep.watch(saved.policy, there, seed=seed, max_steps=max_steps)
+                film = Film(render, there, pictures)
+            with progress_unless(quiet) as report:
+
+                def callback(progress: deep.EvaluateProgress) -> None:
+                    report(progress.episodes / progress.total, _pace(progress))
+
+                evaluation = deep.evaluate(
+                    saved.policy,
+                    there,
+                    episodes=episodes,
+                    seed=seed,
+                    max_steps=max_steps,
+                    workers=workers,
+                    callback=callback,
+                )
             rows = [
-                ("environment", environment),
+                ("environment", there),
                 ("policy", f"run {number} of a training in {saved.environment}"),
                 ("softmax", _softmax_of(saved)),
                 *_rows(evaluation),
             ]
             if film is not None:
                 rows.append(("written", f"{render}, {film.write()} pictures"))
+            data = {
+                "environment": there,
+                "run": number,
+                "trained_in": saved.environment,
+                "softmax": _softmax_of(saved),
+                "mean_return": evaluation.mean,
+                "standard_error": evaluation.standard_error,
+                "returns": evaluation.returns,
+                "lengths": evaluation.lengths,
+                "written": None if render is None else str(render),
+            }
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
-    print_rows(rows)
+    print_result(Result(rows, data), as_json=as_json, quiet=quiet)
 
 
 def _find(checkpoint: Path, run: int) -> tuple[Path, int]:
@@ -90,6 +117,26 @@ def _find(checkpoint: Path, run: int) -> tuple[Path, int]:
         rule = "`CHECKPOINT` must be the directory of a training, or a file runs-*.npz in it"
         raise ValueError(f"{rule}, got {str(checkpoint)!r}")
     return checkpoint.parent, int(first) + run
+
+
+def _environment_of(saved: deep.SavedPolicy) -> str:
+    """The environment of a training, where it has an id."""
+    from .._common.gymnasium_ids import make
+
+    try:
+        make(saved.environment).close()
+    except ValueError as error:
+        rule = "`ENV` must be given where that of the training cannot be made by its name"
+        raise ValueError(f"{rule}, got none for {saved.environment!r}: {error}") from error
+    return saved.environment
+
+
+def _pace(progress: deep.EvaluateProgress) -> str:
+    """The numbers, and the time left."""
+    text = f"{progress.episodes} of {progress.total} episodes"
+    text += f", mean return {progress.mean_return:.4g}"
+    rest = progress.total - progress.episodes
+    return f"{text}, {time_left(progress.seconds * rest / progress.episodes)}"
 
 
 def _check_fit(saved: deep.SavedPolicy, rollouts: deep.Rollouts, environment: str) -> None:

@@ -10,7 +10,7 @@ from .._common.extras import needed_by
 with needed_by("mellowmax.deep", "jax"):
     from .checkpoint import SavedPolicy, load_policy
     from .episodes import Episodes
-    from .evaluate import Evaluation, evaluate, watch
+    from .evaluate import EvaluateProgress, Evaluation, evaluate, watch
     from .network import HeldTemperature, Network, Policy
     from .progress import TrainProgress
     from .reinforce import Reinforce, ReinforceState, reinforce
@@ -21,6 +21,7 @@ with needed_by("mellowmax.deep", "jax"):
 __all__ = [
     "DeepResult",
     "Episodes",
+    "EvaluateProgress",
     "Evaluation",
     "FunctionalRollouts",
     "GymnasiumRollouts",

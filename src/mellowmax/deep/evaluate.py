@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 
 import jax
 import jax.numpy as jnp
@@ -22,10 +24,24 @@ from .rollouts.gymnasium import GymnasiumRollouts
 from .rollouts.make import Environment, make_rollouts
 from .rollouts.rollouts import WIDTH, Rollouts
 
-__all__ = ["Evaluation", "evaluate", "watch"]
+__all__ = ["EvaluateProgress", "Evaluation", "evaluate", "watch"]
 
 BATCH = 8
 """How many episodes a lane plays at a time."""
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluateProgress:
+    """How far an evaluation has come."""
+
+    episodes: int
+    """Played so far."""
+    total: int
+    """To be played."""
+    mean_return: float
+    """Of those that were played; short episodes are the first to be."""
+    seconds: float
+    """Since the start."""
 
 
 def evaluate(
@@ -36,6 +52,7 @@ def evaluate(
     seed: int | Key = 0,
     max_steps: int | None = None,
     workers: int | None = None,
+    callback: Callable[[EvaluateProgress], None] | None = None,
 ) -> Evaluation:
     """Let a policy play episodes.
 
@@ -46,6 +63,7 @@ def evaluate(
         seed: a whole number, or a JAX key. No episode of a training is played again.
         max_steps: as for `train`.
         workers: as for `train`.
+        callback: called with the progress, whenever some episodes have been played.
 
     Returns:
         The return and the length of each episode. Returns are not discounted.
@@ -70,12 +88,17 @@ def evaluate(
     lanes = min(WIDTH, -(-episodes // BATCH))
     until = -(-episodes // (lanes * BATCH))
     log = EpisodeLog.empty(lanes, until * BATCH)
+    since = time.monotonic()
     keys = evaluation_keys(seed, 0, WIDTH)
     rounds = rollouts.play(lambda: policies, keys, [0] * lanes, until, BATCH)
     with contextlib.closing(rounds):
         for played in rounds:
             batch = played.episodes
             log.add(played.lanes, np.asarray(_returns(batch)), np.asarray(batch.lengths))
+            if callback is not None:
+                count = min(int((log.lengths > 0).sum()), episodes)
+                mean = float(np.nanmean(log.returns, dtype=np.float64))
+                callback(EvaluateProgress(count, episodes, mean, time.monotonic() - since))
     return Evaluation(log.returns.reshape(-1)[:episodes], log.lengths.reshape(-1)[:episodes])
 
 
