@@ -67,10 +67,11 @@ def evaluate(
             if render is not None:
                 pictures = deep.watch(saved.policy, there, seed=seed, max_steps=max_steps)
                 film = Film(render, there, pictures)
+            pace = _Pace()
             with progress_unless(quiet) as report:
 
                 def callback(progress: deep.EvaluateProgress) -> None:
-                    report(progress.episodes / progress.total, _pace(progress))
+                    report(progress.episodes / progress.total, pace(progress))
 
                 evaluation = deep.evaluate(
                     saved.policy,
@@ -131,12 +132,23 @@ def _environment_of(saved: deep.SavedPolicy) -> str:
     return saved.environment
 
 
-def _pace(progress: deep.EvaluateProgress) -> str:
-    """The numbers, and the time left."""
-    text = f"{progress.episodes} of {progress.total} episodes"
-    text += f", mean return {progress.mean_return:.4g}"
-    rest = progress.total - progress.episodes
-    return f"{text}, {time_left(progress.seconds * rest / progress.episodes)}"
+class _Pace:
+    """How long it still takes, as far as it can be told."""
+
+    def __init__(self) -> None:
+        self.first: deep.EvaluateProgress | None = None
+        """The first episodes wait for programs to be compiled."""
+
+    def __call__(self, progress: deep.EvaluateProgress) -> str:
+        """The numbers, and the time left."""
+        text = f"{progress.episodes} of {progress.total} episodes"
+        text += f", mean return {progress.mean_return:.4g}"
+        first = self.first = self.first or progress
+        since = progress.episodes - first.episodes
+        if since == 0:
+            return text
+        each = (progress.seconds - first.seconds) / since
+        return f"{text}, {time_left(each * (progress.total - progress.episodes))}"
 
 
 def _check_fit(saved: deep.SavedPolicy, rollouts: deep.Rollouts, environment: str) -> None:
