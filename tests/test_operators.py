@@ -397,8 +397,28 @@ def test_a_bad_argument_names_itself_the_rule_and_the_value():
         (lambda: mm.maximum([1j]), TypeError, "`q` must be real numbers"),
         (lambda: mm.maximum(np.zeros((2, 0))), ValueError, "`q` must have at least one action"),
         (lambda: mm.maximum([1.0], axis=1), ValueError, "`axis` must be one of the 1 axes of `q`"),
-        (lambda: mm.maximum(1.0), ValueError, "`axis` must be one of the 0 axes of `q`"),
+        (lambda: mm.maximum([1.0], axis=0.5), TypeError, "`axis` must be a whole number, got 0.5"),
+        (lambda: mm.maximum(1.0), ValueError, "`q` must have an axis of actions, got the number 1"),
+        (lambda: mm.maximum("q"), TypeError, "`q` must be real numbers, got an array of <U1"),
+        (lambda: mm.maximum([[1.0], [1.0, 2.0]]), ValueError, "`q` must be an array of numbers"),
+        (lambda: mm.mellowmax([1.0], ["a"]), TypeError, "`omega` must be a number, got array(["),
+        (lambda: mm.mellowmax([1.0], [[1.0], []]), ValueError, "`omega` must be an array of num"),
+        (
+            lambda: mm.mellowmax(Q[0, 0], [1.0, 2.0]),
+            ValueError,
+            "`omega` must broadcast against the rows of `q`, of shape (4,), got (2,)",
+        ),
         (lambda: mm.mean([1.0, 2.0], where=[1, 0]), TypeError, "`where` must be boolean"),
+        (
+            lambda: mm.mean([1.0], where=True),
+            TypeError,
+            "`where` must be a boolean array, got True",
+        ),
+        (
+            lambda: mm.mean(Q[0, 0], where=np.ones((3, 4), bool)),
+            ValueError,
+            "`where` must broadcast against `q`, of shape (4, 4), got (3, 4)",
+        ),
         (
             lambda: mm.mean(np.zeros((2, 3)), where=[[True] * 3, [False] * 3]),
             ValueError,
@@ -409,6 +429,37 @@ def test_a_bad_argument_names_itself_the_rule_and_the_value():
         with pytest.raises(kind) as error:
             call()
         assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "axis", "given"),
+    [((2,), -1, (2, 1)), ((4, 4), -1, (4, 4, 1)), ((5, 4), -1, (5, 1, 1)), ((5, 5), 1, (5, 1, 5))],
+)
+def test_a_parameter_with_the_axis_of_the_actions_kept_is_an_error(rows, axis, given):
+    """It would be a further axis in front, and every row would meet the parameters of others."""
+    q = np.expand_dims(np.zeros(rows), axis).repeat(3, axis)
+    assert mm.mellowmax(q, np.ones(rows), axis=axis).shape == rows
+    with pytest.raises(ValueError, match="`omega` must have the shape") as error:
+        mm.mellowmax(q, np.ones(given), axis=axis)
+    assert str(error.value) == (
+        f"`omega` must have the shape {rows} of the rows of `q`, without the axis of the actions, "
+        f"got {given}"
+    )
+
+
+@every
+def test_a_masked_array_is_an_error_since_its_mask_would_be_lost(name):
+    function, parameters = ALL[name]
+    masked = np.ma.masked_array([[1.0, 2.0, 3.0]], mask=[[False, False, True]])
+    rule = "must be an array without a mask of its own, got a numpy.ma.MaskedArray"
+    for q in (masked, [masked[0], masked[0]]):
+        with pytest.raises(TypeError, match=f"^`q` {rule}: say by `where` which actions count$"):
+            function(q, *parameters)
+    with pytest.raises(TypeError, match=f"^`where` {rule}$"):
+        function([[1.0, 2.0, 3.0]], *parameters, where=masked > 1)
+    for parameter in parameters:
+        with pytest.raises(TypeError, match=rf"^`(epsilon|beta|omega)` {rule}$"):
+            function([[1.0, 2.0, 3.0]], np.ma.masked_array([parameter]))
 
 
 def test_a_row_without_actions_is_nan_while_tracing():

@@ -125,6 +125,28 @@ def test_sampling_along_another_axis_and_from_a_seed():
     assert len(np.unique(mm.Mean().sample(3, q))) == 4
 
 
+def test_sampling_needs_the_key_of_its_library_and_probabilities():
+    row, generator = np.array([0.5, 0.5]), np.random.default_rng(0)
+    key, traced = jax.random.key(0), jax.numpy.asarray(row)
+    cases = [
+        (key, row, TypeError, "`key` must be a numpy.random.Generator or a seed, got Array((), "),
+        ("0", row, TypeError, "`key` must be a numpy.random.Generator or a seed, got '0'"),
+        (-1, row, ValueError, "`key` must be at least 0 where it is a seed, got -1"),
+        (generator, traced, TypeError, "`key` must be a JAX key, got Generator(PCG64)"),
+        (0, traced, TypeError, "`key` must be a JAX key, got 0"),
+        (np.uint32(0), traced, TypeError, "`key` must be a JAX key, got np.uint32(0)"),
+        (0, [0.5, 0.5], TypeError, "`policy` must be an array, got [0.5, 0.5]"),
+        (0, np.array([1, 0]), TypeError, "`policy` must be floating-point numbers, got an array"),
+        (0, np.array(1.0), ValueError, "`policy` must have an axis of actions, got the number 1"),
+        (0, np.ma.masked_array(row), TypeError, "`policy` must be an array without a mask"),
+    ]
+    for given, policy, kind, message in cases:
+        with pytest.raises(kind) as error:
+            mm.sample(given, policy)
+        assert str(error.value).startswith(message)
+    assert mm.sample(jax.random.PRNGKey(0), traced) in (0, 1)
+
+
 def test_sampling_inside_jax_transformations(rng):
     softmax = mm.Boltzmann(2.0)
     q = jax.numpy.asarray(rng.normal(size=(50, 3)))

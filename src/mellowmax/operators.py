@@ -7,6 +7,12 @@ differentiability, and a policy that starves no action. `mellowmax` (section 5) 
 Each function takes an array of NumPy, PyTorch, JAX, CuPy or any other Array API library and gives
 back the same kind, on the same device and in the same dtype. Automatic differentiation uses the
 closed forms below, and differentiates them again for the higher orders.
+
+A row is the action values along `axis`, so the shape of the rows is that of `q` without `axis`. The
+parameter is a number for all rows, or an array that broadcasts against them: one for each row, or
+with further axes in front, which give every row again. What has the axis of the actions kept, as
+`keepdims` keeps it, would do so unawares, and is an error: `omega` of shape (2, 1) for `q` of shape
+(2, 3). An argument of the wrong kind raises TypeError, a wrong value or shape ValueError.
 """
 
 from __future__ import annotations
@@ -93,7 +99,8 @@ def epsilon_greedy(
 
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.
-        epsilon: in [0, 1], a number or an array that broadcasts against the rows.
+        epsilon: in [0, 1], a number or an array that broadcasts against the rows, whose
+            shape is that of `q` without `axis`.
         axis: where the actions are.
         where: actions that count, broadcast against `q`; None for all.
         keepdims: leave `axis` in the result, with size 1.
@@ -109,7 +116,9 @@ def epsilon_greedy(
         0.95
     """
     check_parameter("epsilon", epsilon, 0.0, 1.0)
-    return reduce_rows(values.epsilon_greedy, q, epsilon, axis=axis, where=where, keepdims=keepdims)
+    return reduce_rows(
+        values.epsilon_greedy, q, epsilon, name="epsilon", axis=axis, where=where, keepdims=keepdims
+    )
 
 
 def boltzmann(
@@ -127,8 +136,9 @@ def boltzmann(
 
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.
-        beta: any number, infinity included, or an array that broadcasts against the rows. 0 gives
-            the mean, infinity the maximum and minus infinity the minimum.
+        beta: any number, infinity included, or an array that broadcasts against the rows, whose
+            shape is that of `q` without `axis`. 0 gives the mean,
+            infinity the maximum and minus infinity the minimum.
         axis: where the actions are.
         where: actions that count, broadcast against `q`; None for all.
         keepdims: leave `axis` in the result, with size 1.
@@ -144,7 +154,9 @@ def boltzmann(
         0.880797
     """
     check_parameter("beta", beta)
-    return reduce_rows(values.boltzmann, q, beta, axis=axis, where=where, keepdims=keepdims)
+    return reduce_rows(
+        values.boltzmann, q, beta, name="beta", axis=axis, where=where, keepdims=keepdims
+    )
 
 
 def mellowmax(
@@ -161,8 +173,9 @@ def mellowmax(
 
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.
-        omega: any number, infinity included, or an array that broadcasts against the rows. 0 gives
-            the mean, infinity the maximum and minus infinity the minimum.
+        omega: any number, infinity included, or an array that broadcasts against the rows, whose
+            shape is that of `q` without `axis`. 0 gives the mean,
+            infinity the maximum and minus infinity the minimum.
         axis: where the actions are.
         where: actions that count, broadcast against `q`; None for all.
         keepdims: leave `axis` in the result, with size 1.
@@ -180,7 +193,9 @@ def mellowmax(
         [1. 2. 3.]
     """
     check_parameter("omega", omega)
-    return reduce_rows(values.mellowmax, q, omega, axis=axis, where=where, keepdims=keepdims)
+    return reduce_rows(
+        values.mellowmax, q, omega, name="omega", axis=axis, where=where, keepdims=keepdims
+    )
 
 
 def maximum_gradient(q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
@@ -213,7 +228,9 @@ def epsilon_greedy_gradient(
         [0.25 0.75]
     """
     check_parameter("epsilon", epsilon, 0.0, 1.0)
-    return map_rows(distributions.epsilon_greedy, q, epsilon, axis=axis, where=where)
+    return map_rows(
+        distributions.epsilon_greedy, q, epsilon, name="epsilon", axis=axis, where=where
+    )
 
 
 def epsilon_greedy_parameter_gradient(
@@ -232,7 +249,13 @@ def epsilon_greedy_parameter_gradient(
     """
     check_parameter("epsilon", epsilon, 0.0, 1.0)
     return reduce_rows(
-        values.epsilon_greedy_by_epsilon, q, epsilon, axis=axis, where=where, keepdims=keepdims
+        values.epsilon_greedy_by_epsilon,
+        q,
+        epsilon,
+        name="epsilon",
+        axis=axis,
+        where=where,
+        keepdims=keepdims,
     )
 
 
@@ -248,7 +271,7 @@ def boltzmann_gradient(
         [-0.0265  1.0265]
     """
     check_parameter("beta", beta)
-    return map_rows(values.boltzmann_by_q, q, beta, axis=axis, where=where)
+    return map_rows(values.boltzmann_by_q, q, beta, name="beta", axis=axis, where=where)
 
 
 def boltzmann_parameter_gradient(
@@ -266,7 +289,9 @@ def boltzmann_parameter_gradient(
         0.25
     """
     check_parameter("beta", beta)
-    return reduce_rows(values.boltzmann_by_beta, q, beta, axis=axis, where=where, keepdims=keepdims)
+    return reduce_rows(
+        values.boltzmann_by_beta, q, beta, name="beta", axis=axis, where=where, keepdims=keepdims
+    )
 
 
 def mellowmax_gradient(
@@ -281,7 +306,7 @@ def mellowmax_gradient(
         [0.0067 0.9933]
     """
     check_parameter("omega", omega)
-    return map_rows(distributions.boltzmann, q, omega, axis=axis, where=where)
+    return map_rows(distributions.boltzmann, q, omega, name="omega", axis=axis, where=where)
 
 
 def mellowmax_parameter_gradient(
@@ -302,5 +327,5 @@ def mellowmax_parameter_gradient(
     """
     check_parameter("omega", omega)
     return reduce_rows(
-        values.mellowmax_by_omega, q, omega, axis=axis, where=where, keepdims=keepdims
+        values.mellowmax_by_omega, q, omega, name="omega", axis=axis, where=where, keepdims=keepdims
     )

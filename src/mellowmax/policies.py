@@ -15,7 +15,14 @@ from collections.abc import Callable
 from array_api_compat import array_namespace
 
 from ._rows import distributions
-from ._rows.arguments import check_parameter, map_rows, move_axis, reduce_rows
+from ._rows.arguments import (
+    check_key,
+    check_parameter,
+    check_probabilities,
+    map_rows,
+    move_axis,
+    reduce_rows,
+)
 from ._rows.libraries import uniform
 from ._rows.row_function import RowFunction
 from ._rows.temperature import temperature, temperature_by_omega, temperature_by_q
@@ -103,7 +110,8 @@ def epsilon_greedy_policy(
 
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.
-        epsilon: in [0, 1], a number or an array that broadcasts against the rows.
+        epsilon: in [0, 1], a number or an array that broadcasts against the rows, whose
+            shape is that of `q` without `axis`.
         axis: where the actions are.
         where: actions that count, broadcast against `q`; the others get exactly 0.
 
@@ -118,7 +126,9 @@ def epsilon_greedy_policy(
         [0.05 0.95]
     """
     check_parameter("epsilon", epsilon, 0.0, 1.0)
-    return map_rows(distributions.epsilon_greedy, q, epsilon, axis=axis, where=where)
+    return map_rows(
+        distributions.epsilon_greedy, q, epsilon, name="epsilon", axis=axis, where=where
+    )
 
 
 def epsilon_greedy_log_policy(
@@ -131,7 +141,9 @@ def epsilon_greedy_log_policy(
         [-2.9957 -0.0513]
     """
     check_parameter("epsilon", epsilon, 0.0, 1.0)
-    return map_rows(distributions.log_epsilon_greedy, q, epsilon, axis=axis, where=where)
+    return map_rows(
+        distributions.log_epsilon_greedy, q, epsilon, name="epsilon", axis=axis, where=where
+    )
 
 
 def boltzmann_policy(
@@ -141,7 +153,8 @@ def boltzmann_policy(
 
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.
-        beta: any number, infinity included, or an array that broadcasts against the rows.
+        beta: any number, infinity included, or an array that broadcasts against the rows, whose
+            shape is that of `q` without `axis`.
         axis: where the actions are.
         where: actions that count, broadcast against `q`; the others get exactly 0.
 
@@ -156,7 +169,7 @@ def boltzmann_policy(
         [0.1192 0.8808]
     """
     check_parameter("beta", beta)
-    return map_rows(distributions.boltzmann, q, beta, axis=axis, where=where)
+    return map_rows(distributions.boltzmann, q, beta, name="beta", axis=axis, where=where)
 
 
 def boltzmann_log_policy(
@@ -169,7 +182,7 @@ def boltzmann_log_policy(
         [-2000.     0.]
     """
     check_parameter("beta", beta)
-    return map_rows(distributions.log_boltzmann, q, beta, axis=axis, where=where)
+    return map_rows(distributions.log_boltzmann, q, beta, name="beta", axis=axis, where=where)
 
 
 def mellowmax_temperature(
@@ -188,7 +201,8 @@ def mellowmax_temperature(
 
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.
-        omega: any number, infinity included, or an array that broadcasts against the rows.
+        omega: any number, infinity included, or an array that broadcasts against the rows, whose
+            shape is that of `q` without `axis`.
         axis: where the actions are.
         where: actions that count, broadcast against `q`; None for all.
         keepdims: leave `axis` in the result, with size 1.
@@ -204,7 +218,9 @@ def mellowmax_temperature(
         32.8203
     """
     check_parameter("omega", omega)
-    return reduce_rows(temperature, q, omega, axis=axis, where=where, keepdims=keepdims)
+    return reduce_rows(
+        temperature, q, omega, name="omega", axis=axis, where=where, keepdims=keepdims
+    )
 
 
 def mellowmax_temperature_gradient(
@@ -221,7 +237,9 @@ def mellowmax_temperature_gradient(
         [ 0.7354 -0.7354]
     """
     check_parameter("omega", omega)
-    return map_rows(_with_temperature(temperature_by_q), q, omega, axis=axis, where=where)
+    return map_rows(
+        _with_temperature(temperature_by_q), q, omega, name="omega", axis=axis, where=where
+    )
 
 
 def mellowmax_temperature_parameter_gradient(
@@ -243,7 +261,7 @@ def mellowmax_temperature_parameter_gradient(
     """
     check_parameter("omega", omega)
     function = _with_temperature(temperature_by_omega)
-    return reduce_rows(function, q, omega, axis=axis, where=where, keepdims=keepdims)
+    return reduce_rows(function, q, omega, name="omega", axis=axis, where=where, keepdims=keepdims)
 
 
 def _with_temperature(derivative: RowFunction) -> Callable[..., Array]:
@@ -265,7 +283,8 @@ def mellowmax_policy(
 
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.
-        omega: any number, infinity included, or an array that broadcasts against the rows.
+        omega: any number, infinity included, or an array that broadcasts against the rows, whose
+            shape is that of `q` without `axis`.
         axis: where the actions are.
         where: actions that count, broadcast against `q`; the others get exactly 0.
 
@@ -280,7 +299,7 @@ def mellowmax_policy(
         [0.0305 0.1574 0.8121]
     """
     check_parameter("omega", omega)
-    return map_rows(distributions.mellowmax, q, omega, axis=axis, where=where)
+    return map_rows(distributions.mellowmax, q, omega, name="omega", axis=axis, where=where)
 
 
 def mellowmax_log_policy(
@@ -293,7 +312,7 @@ def mellowmax_log_policy(
         [-1.9857 -0.1477]
     """
     check_parameter("omega", omega)
-    return map_rows(distributions.log_mellowmax, q, omega, axis=axis, where=where)
+    return map_rows(distributions.log_mellowmax, q, omega, name="omega", axis=axis, where=where)
 
 
 def sample(key: Key, policy: Array, *, axis: int = -1) -> Actions:
@@ -313,7 +332,9 @@ def sample(key: Key, policy: Array, *, axis: int = -1) -> Actions:
         >>> print(sample(np.random.default_rng(0), np.array([[0.0, 1.0], [1.0, 0.0]])))
         [1 0]
     """
+    check_probabilities("policy", policy)
     xp: Namespace = array_namespace(policy)
+    check_key(xp, key)
     shape = move_axis(xp, policy, axis, -1).shape[:-1]
     like = policy if xp.finfo(policy.dtype).bits >= 32 else xp.astype(policy, xp.float32)
     return choose(policy, uniform(xp, key, shape, like), axis=axis)
@@ -337,6 +358,7 @@ def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
         >>> print(choose(np.array([[0.2, 0.8, 0.0], [0.2, 0.8, 0.0]]), np.array([0.1, 1.0])))
         [0 1]
     """
+    check_probabilities("policy", policy)
     xp: Namespace = array_namespace(policy)
     if xp.finfo(policy.dtype).bits < 32:
         policy = xp.astype(policy, xp.float32)

@@ -11,19 +11,29 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 from array_api_compat import (
     array_namespace,
     device,
     is_array_api_obj,
     is_jax_namespace,
     is_numpy_array,
+    is_torch_namespace,
     to_device,
 )
 
-from .._typing import Array, ArrayLike, ArrayT, Mask, Namespace, Numbers, Parameter
+from .._typing import Array, ArrayLike, ArrayT, Key, Mask, Namespace, Numbers, Parameter, Shape
 from .libraries import truth
 
-__all__ = ["check_parameter", "map_rows", "move_axis", "reduce_rows"]
+__all__ = [
+    "check_key",
+    "check_parameter",
+    "check_probabilities",
+    "check_unmasked",
+    "map_rows",
+    "move_axis",
+    "reduce_rows",
+]
 
 
 def reduce_rows(
@@ -31,12 +41,16 @@ def reduce_rows(
     q: ArrayT | Numbers,
     parameter: Parameter = 0.0,
     *,
+    name: str = "",
     axis: int = -1,
     where: Mask = None,
     keepdims: bool = False,
 ) -> ArrayT:
-    """One number for each row: `function(xp, q, parameter, where)` along `axis`."""
-    rows = _Rows(q, parameter, axis, where)
+    """One number for each row: `function(xp, q, parameter, where)` along `axis`.
+
+    `name` is that of the parameter.
+    """
+    rows = _Rows(q, parameter, name, axis, where)
     result = rows.xp.reshape(rows.apply(function), rows.shape)
     if keepdims:
         result = rows.xp.expand_dims(result, axis=rows.axis)
@@ -50,11 +64,15 @@ def map_rows(
     q: ArrayT | Numbers,
     parameter: Parameter = 0.0,
     *,
+    name: str = "",
     axis: int = -1,
     where: Mask = None,
 ) -> ArrayT:
-    """One number for each action: `function(xp, q, parameter, where)` along `axis`."""
-    rows = _Rows(q, parameter, axis, where)
+    """One number for each action: `function(xp, q, parameter, where)` along `axis`.
+
+    `name` is that of the parameter.
+    """
+    rows = _Rows(q, parameter, name, axis, where)
     actions_last = rows.xp.reshape(rows.apply(function), (*rows.shape, rows.n_actions))
     return cast(ArrayT, move_axis(rows.xp, actions_last, -1, rows.axis))
 
@@ -71,9 +89,11 @@ def check_parameter(
 ) -> None:
     """Raise unless `value` is a number in [low, high]; a value that is only traced passes."""
     rule = "a number" if math.isinf(low) and math.isinf(high) else f"in [{low:g}, {high:g}]"
+    check_unmasked(name, value)
     if isinstance(value, list | tuple):
-        value = np.asarray(value)
-    if not (is_array_api_obj(value) or isinstance(value, int | float | np.generic)):
+        value = _of_lists(name, value)
+    known = is_array_api_obj(value) or isinstance(value, int | float | np.generic)
+    if not known or getattr(getattr(value, "dtype", None), "kind", "f") not in "fiubV":
         raise TypeError(f"`{name}` must be {rule}, got {value!r}")
     number = cast(Array, value)  # or a scalar, which compares alike
     fits = number == number if rule == "a number" else (number >= low) & (number <= high)
@@ -81,6 +101,52 @@ def check_parameter(
         fits = array_namespace(fits).all(fits)
     if truth(fits) is False:
         raise ValueError(f"`{name}` must be {rule}, got {value}")
+
+
+def check_unmasked(name: str, *values: object) -> None:
+    """Raise for a masked array of NumPy's, or a list with one: its mask would be lost."""
+    for value in values:
+        if isinstance(value, np.ma.MaskedArray):
+            instead = ": say by `where` which actions count" if name == "q" else ""
+            rule = "must be an array without a mask of its own"
+            raise TypeError(f"`{name}` {rule}, got a numpy.ma.MaskedArray{instead}")
+        if isinstance(value, list | tuple):
+            check_unmasked(name, *value)
+
+
+def check_probabilities(name: str, value: object) -> None:
+    """Raise unless `value` is an array of floating-point numbers with an axis of actions."""
+    check_unmasked(name, value)
+    if not is_array_api_obj(value):
+        raise TypeError(f"`{name}` must be an array, got {value!r}")
+    array = cast(Array, value)
+    xp: Namespace = array_namespace(array)
+    if not xp.isdtype(array.dtype, "real floating"):
+        raise TypeError(f"`{name}` must be floating-point numbers, got an array of {array.dtype}")
+    if array.ndim == 0:
+        raise ValueError(f"`{name}` must have an axis of actions, got the number {array}")
+
+
+def check_key(xp: Namespace, key: Key) -> None:
+    """Raise unless `key` is what the library draws random numbers from."""
+    seed = isinstance(key, int | np.integer)
+    if is_jax_namespace(xp):
+        import jax
+
+        dtype = getattr(key, "dtype", np.float64)
+        typed = jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+        fits, rule = typed or (dtype == np.uint32 and not seed), "a JAX key"
+    elif is_torch_namespace(xp):
+        import torch
+
+        fits, rule = seed or isinstance(key, torch.Generator), "a torch.Generator or a seed"
+    else:
+        kinds = np.random.Generator | np.random.BitGenerator | np.random.SeedSequence
+        fits, rule = seed or isinstance(key, kinds), "a numpy.random.Generator or a seed"
+    if not fits:
+        raise TypeError(f"`key` must be {rule}, got {' '.join(repr(key).split())}")
+    if seed and key < 0:
+        raise ValueError(f"`key` must be at least 0 where it is a seed, got {key}")
 
 
 class _Rows:
@@ -95,8 +161,12 @@ class _Rows:
         dtype: of the result; the rows themselves are in single precision at least.
     """
 
-    def __init__(self, q: ArrayLike, parameter: Parameter, axis: int, where: Mask) -> None:
-        values, parameter, mask = _in_one_library(q, parameter, where)
+    def __init__(
+        self, q: ArrayLike, parameter: Parameter, name: str, axis: int, where: Mask
+    ) -> None:
+        check_unmasked("q", q)
+        check_unmasked("where", where)
+        values, parameter, mask = _in_one_library({"q": q, name: parameter, "where": where})
         self.xp = xp = cast(Namespace, array_namespace(values))
         if xp.isdtype(values.dtype, ("bool", "integral")):
             kinds = xp.__array_namespace_info__().default_dtypes(device=device(values))
@@ -107,12 +177,18 @@ class _Rows:
         if xp.finfo(values.dtype).bits < 32:  # half precision is computed in single
             values = xp.astype(values, xp.float32)
         if mask is not None:
+            if not is_array_api_obj(mask):
+                raise TypeError(f"`where` must be a boolean array, got {where!r}")
             if not xp.isdtype(mask.dtype, "bool"):
                 raise TypeError(f"`where` must be boolean, got an array of {mask.dtype}")
-            shape = np.broadcast_shapes(tuple(values.shape), tuple(mask.shape))
+            shape = _broadcast("where", tuple(mask.shape), "`q`", tuple(values.shape))
             values, mask = xp.broadcast_to(values, shape), xp.broadcast_to(mask, shape)
         ndim, shape = values.ndim, tuple(values.shape)
-        if not (isinstance(axis, int | np.integer) and -ndim <= axis < ndim):
+        if ndim == 0:
+            raise ValueError(f"`q` must have an axis of actions, got the number {q}")
+        if not isinstance(axis, int | np.integer):
+            raise TypeError(f"`axis` must be a whole number, got {axis!r}")
+        if not -ndim <= axis < ndim:
             raise ValueError(f"`axis` must be one of the {ndim} axes of `q`, got {axis!r}")
         self.axis = int(axis) % ndim - ndim  # from the end: a parameter may add axes in front
         self.n_actions = shape[axis]
@@ -121,7 +197,7 @@ class _Rows:
         rest = list(shape)
         del rest[axis]
         number = _beside(xp, values, parameter)
-        self.shape = np.broadcast_shapes(tuple(rest), tuple(number.shape))
+        self.shape = _shape_of_rows(name, tuple(number.shape), tuple(rest), self.axis)
         self.q = self._actions_last(values)
         self.parameter = self._one_a_row(number)
         self.where = None if mask is None else self._actions_last(mask)
@@ -163,6 +239,40 @@ class _Rows:
         return xp.astype(xp.where(xp.isinf(result), result, finite), self.dtype)
 
 
+def _shape_of_rows(name: str, parameter: Shape, rows: Shape, axis: int) -> Shape:
+    """That of the rows, broadcast against the parameter.
+
+    A parameter that is laid out as the result with `keepdims` would be taken for another axis in
+    front of the rows, and each row would meet the parameters of all others.
+    """
+    if not parameter:
+        return rows
+    shape = _broadcast(name, parameter, "the rows of `q`", rows)
+    if len(parameter) == len(rows) + 1 and math.prod(shape) > math.prod(rows) > 0:
+        kept = list(rows)
+        kept.insert(axis % len(parameter), 1)
+        if all(n in (1, m) for n, m in zip(parameter, kept, strict=True)):
+            rule = f"must have the shape {rows} of the rows of `q`, without the axis of the actions"
+            raise ValueError(f"`{name}` {rule}, got {parameter}")
+    return shape
+
+
+def _broadcast(name: str, given: Shape, against: str, shape: Shape) -> Shape:
+    try:
+        return np.broadcast_shapes(given, shape)
+    except ValueError as error:
+        rule = f"must broadcast against {against}, of shape {shape}"
+        raise ValueError(f"`{name}` {rule}, got {given}") from error
+
+
+def _of_lists(name: str, values: object) -> npt.NDArray[Any]:
+    """Nested lists as an array."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"`{name}` must be an array of numbers, got a ragged list") from error
+
+
 def _beside(xp: Namespace, q: Array, x: ArrayLike) -> Array:
     """A number or array in the dtype of `q` and on its device; JAX places its own."""
     place = None if is_jax_namespace(xp) else device(q)
@@ -172,13 +282,21 @@ def _beside(xp: Namespace, q: Array, x: ArrayLike) -> Array:
     return array if place is None or device(array) == place else to_device(array, place)
 
 
-def _in_one_library(*given: ArrayLike | None) -> list[Any]:
+def _in_one_library(given: dict[str, ArrayLike | None]) -> list[Any]:
     """Lists become NumPy arrays, and NumPy arrays join the library of the others."""
-    values = [np.asarray(x) if isinstance(x, list | tuple | np.generic) else x for x in given]
+    values = [
+        _of_lists(name, x) if isinstance(x, list | tuple | np.generic) else x
+        for name, x in given.items()
+    ]
     others = [x for x in values if is_array_api_obj(x) and not is_numpy_array(x)]
     if not others:
         first = values[0]
         return [np.asarray(first) if not is_array_api_obj(first) else first, *values[1:]]
-    xp = array_namespace(*others)
+    try:
+        xp = array_namespace(*others)
+    except TypeError as error:
+        kinds = " and ".join(sorted({type(x).__module__.partition(".")[0] for x in others}))
+        rule = "`q` and what comes with it must be arrays of one library, or NumPy's"
+        raise TypeError(f"{rule}, got {kinds}") from error
     place = None if is_jax_namespace(xp) else device(others[0])
     return [xp.asarray(x, device=place) if is_numpy_array(x) else x for x in values]
