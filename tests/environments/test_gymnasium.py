@@ -191,7 +191,7 @@ def test_the_taxi_slips_as_often_as_its_table_says():
     [(None, range(4)), (2, [2]), (np.int64(3), [3]), ([0, 0.25, 0, 0.75, 0], [1, 3])],
 )
 def test_an_episode_starts_where_it_should(start, states):
-    mdp = MDP.from_function(lambda s, a: [(1.0, s + 1, 0.0)] if s < 4 else None, 5, 1, 1.0)
+    mdp = MDP.from_function(lambda s, a: [(1.0, s + 1, 0.0)] if s < 4 else [], 5, 1, 1.0)
     env = TabularEnv(mdp, start)
     seen = [env.reset(seed=0), *(env.reset() for _ in range(999))]
     assert {state for state, _ in seen} == set(states)

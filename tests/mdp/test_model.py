@@ -156,6 +156,20 @@ def test_a_pair_that_is_not_listed_or_whose_reward_is_minus_infinity_is_not_allo
     assert_same(mdp, MDP.from_arrays(P, R, 0.9, allowed=allowed))
 
 
+def test_a_reward_of_minus_infinity_is_an_action_that_is_not_allowed_in_the_product_form_too():
+    rewards, transitions = R.copy(), P.copy()
+    rewards[1, 1] = rewards[2, 2] = -np.inf
+    transitions[1, 1] = np.nan
+    allowed = rewards > -np.inf
+    expected = MDP.from_arrays(P, R, 0.9, allowed=allowed)
+    assert_same(MDP.from_arrays(transitions, rewards, 0.9), expected)
+    both = MDP.from_arrays(transitions, rewards, 0.9, allowed=np.arange(A) != [[0]] * S)
+    np.testing.assert_array_equal(both.allowed, allowed & (np.arange(A) != 0))
+    ends = np.arange(S) == 1
+    rewards[1] = -np.inf
+    assert MDP.from_arrays(P, rewards, 0.9, terminal=ends).terminal[1]
+
+
 def test_rewards_by_state():
     transitions = P.swapaxes(0, 1)
     mdp = MDP.from_mdptoolbox(transitions, R[:, 0], 0.9)
@@ -378,23 +392,23 @@ def coo(at=None, **changes):
 EYES = [np.eye(2), np.eye(2)]
 ERRORS = [
     (lambda: MDP.from_arrays(one(P, (2, 1, 4), -0.25), R, 0.9),
-     "`probabilities` must be numbers in [0, 1], got -0.25 in state 2, action 1, branch 4"),
+     "`transitions` must be numbers in [0, 1], got -0.25 in state 2, action 1, branch 4"),
     (lambda: MDP.from_arrays(one(P, (2, 1, 4), np.nan), R, 0.9),
-     "`probabilities` must be numbers in [0, 1], got nan in state 2, action 1, branch 4"),
+     "`transitions` must be numbers in [0, 1], got nan in state 2, action 1, branch 4"),
     (lambda: MDP.from_arrays(one(P, (2, 1, 4), np.inf), R, 0.9),
-     "`probabilities` must be numbers in [0, 1], got inf in state 2, action 1, branch 4"),
+     "`transitions` must be numbers in [0, 1], got inf in state 2, action 1, branch 4"),
     (lambda: MDP.from_arrays(one(P, (2, 1), 0.0), R, 0.9),
-     "`probabilities` must sum to 1, got 0 in state 2, action 1"),
+     "`transitions` must sum to 1, got 0 in state 2, action 1"),
     (lambda: MDP.from_arrays([[[1.000002]]], [[1.0]], 0.9),
-     "`probabilities` must be numbers in [0, 1], got 1.000002 in state 0, action 0, branch 0"),
+     "`transitions` must be numbers in [0, 1], got 1.000002 in state 0, action 0, branch 0"),
     (lambda: MDP.from_arrays([[[0.999998]]], [[1.0]], 0.9),
-     "`probabilities` must sum to 1, got 0.999998 in state 0, action 0"),
+     "`transitions` must sum to 1, got 0.999998 in state 0, action 0"),
     (lambda: MDP.from_arrays([[[0.5]]], [[0.0]], 0.9),
-     "`probabilities` must sum to 1, got 0.5 in state 0, action 0"),
+     "`transitions` must sum to 1, got 0.5 in state 0, action 0"),
     (lambda: MDP.from_arrays([[[np.nan]]], [[0.0]], 0.9),
-     "`probabilities` must be numbers in [0, 1], got nan in state 0, action 0, branch 0"),
+     "`transitions` must be numbers in [0, 1], got nan in state 0, action 0, branch 0"),
     (lambda: MDP.from_arrays([[[1.0], [0.0]]], [[0.0, 0.0]], 0.9),
-     "`probabilities` must sum to 1, got 0 in state 0, action 1"),
+     "`transitions` must sum to 1, got 0 in state 0, action 1"),
     (lambda: MDP.from_arrays(P, one(R, (1, 2), np.nan), 0.9),
      "`rewards` must be finite, got nan in state 1, action 2"),
     (lambda: MDP.from_arrays(P, one(R3, (1, 2, 0), -np.inf), 0.9),
@@ -402,14 +416,24 @@ ERRORS = [
     (lambda: MDP.from_arrays(P, R.T, 0.9),
      "`rewards` must have the shape (5, 3) or (5, 3, 5), got (3, 5)"),
     (lambda: MDP.from_arrays(P[0], R, 0.9),
-     "`probabilities` must have the shape (states, actions, branches), got (3, 5)"),
+     "`transitions` must have the shape (states, actions, states), got (3, 5)"),
     (lambda: MDP.from_arrays(P[..., :4], R, 0.9),
-     "`probabilities` must have a branch for each of the 5 states where `successors` is None, "
-     "got the shape (5, 3, 4)"),
+     "`transitions` must have the shape (states, actions, states), got (5, 3, 4)"),
+    (lambda: MDP.from_arrays(np.ones((3, 5, 5)), R, 0.9),
+     "`transitions` must have the shape (states, actions, states), got (3, 5, 5); "
+     "`MDP.from_mdptoolbox` takes (actions, states, states)"),
+    (lambda: MDP(EYES[0], EYES[0], R, 0.9),
+     "`probabilities` must have the shape (states, actions, branches), got (2, 2)"),
+    (lambda: MDP.from_arrays(np.ma.masked_array(P), R, 0.9),
+     "`transitions` must be an array without a mask of its own, got a numpy.ma.MaskedArray"),
+    (lambda: MDP.from_arrays(P, R, 0.9, allowed=np.ma.masked_array(R > 0)),
+     "`allowed` must be an array without a mask of its own, got a numpy.ma.MaskedArray"),
+    (lambda: MDP.from_arrays(P, np.where(np.arange(S)[:, None] == 2, -np.inf, R), 0.9),
+     "`rewards` must leave an action that is not -inf, got 0 in state 2"),
     (lambda: MDP.from_arrays([[[1.0], [1.0, 0.0]]], R, 0.9),
-     "`probabilities` must be an array, got a ragged list"),
+     "`transitions` must be an array, got a ragged list"),
     (lambda: MDP.from_arrays(P.astype(str), R, 0.9),
-     "`probabilities` must be an array of numbers, got one of <U32"),
+     "`transitions` must be an array of numbers, got one of <U32"),
     (lambda: MDP(np.full((2, 1, 1), 1_234_567), np.ones((2, 1, 1)), np.ones((2, 1)), 0.9),
      "`successors` must be in [0, 2], got 1234567 in state 0, action 0, branch 0"),
     (lambda: MDP(np.ones((2, 1, 1)), np.ones((2, 1, 1)), np.ones((2, 1)), 0.9),
@@ -466,9 +490,9 @@ ERRORS = [
     (lambda: MDP.from_sparse(scipy.sparse.eye_array(2), EYES, 0.9),
      "`rewards` must have the shape (2, 1) or that of `transitions`, got 2 matrices of (2, 2)"),
     (lambda: MDP.from_sparse(scipy.sparse.csr_array([[1.0, 0.0], [0.5, -0.5]]), [[1.0]] * 2, 0.9),
-     "`probabilities` must be numbers in [0, 1], got -0.5 in state 1, action 0, branch 1"),
+     "`transitions` must be numbers in [0, 1], got -0.5 in state 1, action 0, branch 1"),
     (lambda: MDP.from_sparse(scipy.sparse.csr_array([[1.0, 0.0], [0.5, 0.0]]), [[1.0]] * 2, 0.9),
-     "`probabilities` must sum to 1, got 0.5 in state 1, action 0"),
+     "`transitions` must sum to 1, got 0.5 in state 1, action 0"),
     (lambda: MDP.from_sparse(scipy.sparse.csr_array([[1j]]), [[1.0]], 0.9),
      "`transitions` must be an array of numbers, got one of complex128"),
     (lambda: MDP.from_mdptoolbox([np.eye(2), np.eye(3)], np.ones((2, 2)), 0.9),
@@ -491,7 +515,8 @@ ERRORS = [
     (lambda: MDP.from_state_actions([1.0], [[1.0]], 0.9, [0], [-1]),
      "`actions` must be in [0, 0], got -1 at position 0"),
     (lambda: MDP.from_state_actions([1.0], [[1.0, 0.0]], 0.9, [0], [0]),
-     "`allowed` must leave an action, got 0 in state 1"),
+     "`states` and `actions` must list an action that is allowed for every state, "
+     "got none for state 1"),
     (lambda: MDP.from_state_actions([np.inf], [[1.0]], 0.9, [0], [0]),
      "`rewards` must be finite, got inf in state 0, action 0"),
     (lambda: MDP.from_function(lambda s, a: [(1.0, s)], 2, 1, 0.9),
@@ -501,15 +526,33 @@ ERRORS = [
      "`transition` must list (probability, successor, reward) or that and `ends`, "
      "got (1.0, 0.5, 1.0) in state 0, action 0"),
     (lambda: MDP.from_function(lambda s, a: s, 2, 1, 0.9),
-     "`transition` must give a list, got 0 in state 0, action 0"),
+     "`transition` must give a list, an empty one where the action is not allowed, "
+     "got 0 in state 0, action 0"),
+    (lambda: MDP.from_function(lambda s, a: [(1.0, s, 1.0)] if s else None, 2, 1, 0.9),
+     "`transition` must give a list, an empty one where the action is not allowed, "
+     "got None in state 0, action 0"),
+    (lambda: MDP.from_function([[[(1.0, 0, 0.0)]]], 1, 1, 0.9),
+     "`transition` must be a function of a state and an action, got [[[(1.0, 0, 0.0)]]]"),
+    (lambda: MDP.from_function(lambda s, a: [(0.5, s, 1.0)], 2, 1, 0.9),
+     "the probabilities of `transition` must sum to 1, got 0.5 in state 0, action 0"),
+    (lambda: MDP.from_function(lambda s, a: [(1.5, s, 1.0), (-0.5, s, 1.0)], 2, 1, 0.9),
+     "the probabilities of `transition` must be numbers in [0, 1], got 1.5 in state 0, action 0"),
+    (lambda: MDP.from_function(lambda s, a: [(1.0, s, np.nan)], 2, 1, 0.9),
+     "the rewards of `transition` must be finite, got nan in state 0, action 0"),
     (lambda: MDP.from_function(lambda s, a: [(1.0, s + 2, 0.0)], 2, 2, 0.9),
-     "`successors` must be in [0, 2], got 3 in state 1, action 0"),
+     "the successors of `transition` must be in [0, 2], got 3 in state 1, action 0"),
 ]  # fmt: skip
+
+
+WRONG_KIND, WRONG_VALUE = TypeError, ValueError
+KINDS = ("MaskedArray", "got float64", "got int64 with (1,)", "numbers, got one of", "got '0.9'")
+KINDS += ("got 0.9j", "must give a list", "must be a function")
 
 
 @pytest.mark.parametrize(("make", "message"), ERRORS, ids=[message for _, message in ERRORS])
 def test_what_is_no_mdp_is_an_error_that_says_what_and_where(make, message):
-    with pytest.raises(ValueError) as error:  # noqa: PT011
+    """TypeError for what is of the wrong kind, ValueError for wrong values and shapes."""
+    with pytest.raises(WRONG_KIND if any(k in message for k in KINDS) else WRONG_VALUE) as error:
         make()
     assert str(error.value) == message
 
@@ -684,7 +727,7 @@ def test_any_object_with_a_table_and_spaces_will_do():
         (3, "discrete states and actions and its transitions as `P`, got 3"),
         (Tiny({0: {0: [(1.0, 1, 0.0, False)]}}), "must have every pair, got none for state 1, act"),
         (Tiny([[[(0.5, 1, 1.0, False)]]] * 2), "must sum to 1, got 0.5 in state 0, action 0"),
-        (Tiny([[[(1.0, 2, 1.0, False, {})]]] * 2), "`transition` must list"),
+        (Tiny([[[(1.0, 2, 1.0, False, {})]]] * 2), "`environment.P` must list"),
     ],
 )
 def test_an_environment_without_a_model_is_an_error(environment, message):

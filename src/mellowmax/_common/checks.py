@@ -1,4 +1,8 @@
-"""Checks of arguments: an error says the argument, the rule, and what came where."""
+"""Checks of arguments: an error says the argument, the rule, and what came where.
+
+What is of the wrong kind (text for a number, a class for its instance) raises TypeError; what is of
+the right kind and has the wrong value or shape raises ValueError.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,33 @@ from typing import Any, SupportsIndex, cast
 import numpy as np
 import numpy.typing as npt
 
+from .._rows.arguments import check_unmasked
 from .._typing import Bools, Floats, Shape
 
-__all__ = ["array", "finite", "integers", "mask", "numbers", "raise_where", "real", "whole"]
+__all__ = [
+    "array",
+    "finite",
+    "instance",
+    "integers",
+    "mask",
+    "numbers",
+    "raise_where",
+    "real",
+    "whole",
+]
+
+
+def instance(name: str, value: object, kind: type, rule: str) -> None:
+    """An object of a class, and not the class itself."""
+    if isinstance(value, kind):
+        return
+    got = f"the class {value.__name__}" if isinstance(value, type) else repr(value)
+    raise TypeError(f"`{name}` must be {rule}, got {got}")
 
 
 def array(name: str, values: object) -> npt.NDArray[Any]:
-    """Anything array-like, as NumPy has it."""
+    """Anything array-like but a masked array, as NumPy has it."""
+    check_unmasked(name, values)
     try:
         return np.asarray(values)
     except ValueError as error:  # rows of different lengths
@@ -27,7 +51,7 @@ def numbers(name: str, values: object) -> Floats:
     """An array of real numbers in float64."""
     result = array(name, values)
     if result.dtype.kind not in "fiub":
-        raise ValueError(f"`{name}` must be an array of numbers, got one of {result.dtype}")
+        raise TypeError(f"`{name}` must be an array of numbers, got one of {result.dtype}")
     return result.astype(np.float64, copy=False)
 
 
@@ -38,7 +62,8 @@ def integers(name: str, values: object, shape: Shape | None = None) -> npt.NDArr
     if wrong or (shape is not None and result.shape != shape):
         like = "" if shape is None else f" with the shape {shape}"
         got = f"{result.dtype} with {result.shape}"
-        raise ValueError(f"`{name}` must be integers{like}, got {got}")
+        error = TypeError if wrong else ValueError
+        raise error(f"`{name}` must be integers{like}, got {got}")
     return result
 
 
@@ -49,7 +74,8 @@ def mask(name: str, values: object, shape: Shape) -> Bools | None:
     result = array(name, values)
     if result.shape != shape or result.dtype != np.bool_:
         got = f"{result.dtype} with {result.shape}"
-        raise ValueError(f"`{name}` must be boolean with the shape {shape}, got {got}")
+        error = ValueError if result.dtype == np.bool_ else TypeError
+        raise error(f"`{name}` must be boolean with the shape {shape}, got {got}")
     return result
 
 
@@ -76,7 +102,8 @@ def whole(name: str, value: object, least: int, most: int | None = None) -> int:
         result = least - 1
     if result < least or (most is not None and result > most):
         rule = f"of at least {least}" if most is None else f"in [{least}, {most}]"
-        raise ValueError(f"`{name}` must be a whole number {rule}, got {value!r}")
+        error = ValueError if isinstance(value, Real) else TypeError
+        raise error(f"`{name}` must be a whole number {rule}, got {value!r}")
     return result
 
 
@@ -85,5 +112,6 @@ def real(name: str, value: object, low: float = -math.inf, high: float = math.in
     number = cast(float, value)  # mypy knows no order of `Real`
     if not (isinstance(value, Real) and low <= number <= high and math.isfinite(number)):
         rule = "a finite number" if math.isinf(low) else f"in [{low:g}, {high:g}]"
-        raise ValueError(f"`{name}` must be {rule}, got {value!r}")
+        error = ValueError if isinstance(value, Real) else TypeError
+        raise error(f"`{name}` must be {rule}, got {value!r}")
     return float(number)

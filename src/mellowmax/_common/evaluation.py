@@ -49,13 +49,14 @@ def check_policy(policy: ArrayLike, shape: tuple[int, int], allowed: Bools | Non
         allowed: `[S, A]`, the actions there are; None for all.
 
     Raises:
-        ValueError: for anything else.
+        TypeError: for what is no array of numbers.
+        ValueError: for numbers that are no policy.
     """
-    try:
-        weights = checks.numbers("policy", policy)
-    except ValueError as error:
+    given = checks.array("policy", policy)
+    if given.dtype.kind not in "fiub":
         rule = "`policy` must be an array of probabilities, one for each action in each state"
-        raise ValueError(f"{rule}, got {policy!r}") from error
+        raise TypeError(f"{rule}, got {policy!r}")
+    weights = checks.numbers("policy", given)
     if weights.shape != shape:
         raise ValueError(f"`policy` must have the shape {shape}, got {weights.shape}")
     sums = np.where(weights >= 0, weights, np.nan).sum(1)

@@ -6,6 +6,7 @@ Every sparse form becomes a list of transitions first, and `transitions.padded` 
 from __future__ import annotations
 
 import importlib
+import math
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ from .transitions import (
     rewards_of,
     sizes_of,
 )
+from .validate import ROW_SUM_TOLERANCE
 
 if TYPE_CHECKING:
     from gymnasium import Env
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from .model import MDP
 
 __all__ = [
+    "from_arrays",
     "from_coo",
     "from_function",
     "from_gymnasium",
@@ -55,6 +58,29 @@ __all__ = [
 
 MOST_STATES = 2**31 - 2
 """Successors are stored as int32, and one index more is the end."""
+
+
+def from_arrays(
+    transitions: ArrayLike, rewards: ArrayLike, allowed: Mask, terminal: Mask
+) -> Arrays:
+    """From dense arrays; an action whose reward is -inf is not allowed."""
+    probabilities = checks.numbers("transitions", transitions)
+    earned = checks.numbers("rewards", rewards)
+    possible = earned != -np.inf
+    if earned.ndim == 2 and not possible.all():
+        ends = checks.mask("terminal", terminal, earned.shape[:1])
+        left = possible.sum(1)
+        none = left == 0 if ends is None else (left == 0) & ~ends
+        checks.raise_where(none, "`rewards` must leave an action that is not -inf", left)
+        given = checks.mask("allowed", allowed, earned.shape)
+        allowed = possible if given is None else possible & given
+    return {
+        "successors": None,
+        "probabilities": probabilities,
+        "rewards": earned,
+        "allowed": allowed,
+        "terminal": terminal,
+    }
 
 
 def from_sparse(transitions: Matrices, rewards: Matrices) -> Arrays:
@@ -114,6 +140,10 @@ def from_state_actions(
     by_pair[pairs[possible]] = rewards[possible]
     allowed[pairs[possible]] = True
     shape = (n_states, n_actions)
+    none = ~allowed.reshape(shape).any(1)
+    if none.any():
+        rule = "`states` and `actions` must list an action that is allowed for every state"
+        raise ValueError(f"{rule}, got none for state {int(none.argmax())}")
     return padded(entries, by_pair.reshape(shape)) | {"allowed": allowed.reshape(shape)}
 
 
@@ -176,27 +206,21 @@ def from_coo(
 
 
 def from_function(
-    transition: Callable[[int, int], Branches], n_states: int, n_actions: int
+    transition: Callable[[int, int], Branches],
+    n_states: int,
+    n_actions: int,
+    name: str = "transition",
 ) -> Arrays:
     """From `transition(s, a)`, which lists `(probability, successor, reward)`, or with `ends`."""
+    if not callable(transition):
+        raise TypeError(f"`{name}` must be a function of a state and an action, got {transition!r}")
     n_states = checks.whole("n_states", n_states, 1, MOST_STATES)
     n_actions = checks.whole("n_actions", n_actions, 1)
     rows: list[tuple[int, int, int, float, float]] = []
     for state in range(n_states):
         for action in range(n_actions):
-            for branch in _branches(transition, state, action):
-                try:
-                    probability, successor, reward, *ends = branch
-                    if len(ends) > 1:
-                        raise ValueError("too many")
-                    successor = n_states if ends and ends[0] else operator.index(successor)
-                    rows.append((state, action, successor, float(probability), float(reward)))
-                except (TypeError, ValueError) as error:
-                    rule = "`transition` must list (probability, successor, reward)"
-                    place = f"in state {state}, action {action}"
-                    raise ValueError(
-                        f"{rule} or that and `ends`, got {branch!r} {place}"
-                    ) from error
+            branches = transition(state, action)
+            rows.extend(_rows_of(branches, state, action, n_states, name))
     columns = zip(*rows, strict=True) if rows else ((),) * 5
     states, actions, successors, probabilities, rewards = map(np.array, columns)
     return from_coo(
@@ -204,13 +228,41 @@ def from_function(
     )
 
 
-def _branches(transition: Callable[[int, int], Branches], state: int, action: int) -> list[Any]:
-    branches = transition(state, action)
+def _rows_of(
+    branches: Branches, state: int, action: int, n_states: int, name: str
+) -> list[tuple[int, int, int, float, float]]:
+    """The transitions of a state and an action: where it starts, where it leads, and what for."""
+    place = f"in state {state}, action {action}"
     try:
-        return [] if branches is None else list(branches)
+        listed = list(branches)
     except TypeError as error:
-        place = f"in state {state}, action {action}"
-        raise ValueError(f"`transition` must give a list, got {branches!r} {place}") from error
+        rule = f"`{name}` must give a list, an empty one where the action is not allowed"
+        raise TypeError(f"{rule}, got {branches!r} {place}") from error
+    rows = []
+    for branch in listed:
+        try:
+            probability, successor, reward, *ends = branch
+            if len(ends) > 1:
+                raise ValueError("too many")
+            leads = n_states if ends and ends[0] else operator.index(successor)
+            row = (state, action, leads, float(probability), float(reward))
+        except (TypeError, ValueError) as error:
+            rule = f"`{name}` must list (probability, successor, reward)"
+            raise ValueError(f"{rule} or that and `ends`, got {branch!r} {place}") from error
+        if not 0 <= leads <= n_states:
+            rule = f"the successors of `{name}` must be in [0, {n_states}]"
+            raise ValueError(f"{rule}, got {leads} {place}")
+        if not 0 <= row[3] <= 1 + ROW_SUM_TOLERANCE:
+            rule = f"the probabilities of `{name}` must be numbers in [0, 1]"
+            raise ValueError(f"{rule}, got {probability} {place}")
+        if not math.isfinite(row[4]):
+            raise ValueError(f"the rewards of `{name}` must be finite, got {reward} {place}")
+        rows.append(row)
+    total = sum(row[3] for row in rows)
+    if rows and abs(total - 1) > ROW_SUM_TOLERANCE:
+        rule = f"the probabilities of `{name}` must sum to 1"
+        raise ValueError(f"{rule}, got {total:.10g} {place}")
+    return rows
 
 
 def from_gymnasium(environment: Env[Any, Any] | str) -> Arrays:
@@ -243,7 +295,7 @@ def _from_table(environment: Env[Any, Any], name: str) -> Arrays:
                 f"`environment.P` must have every pair, got none for {place}"
             ) from error
 
-    return from_function(transition, n_states, n_actions)
+    return from_function(transition, n_states, n_actions, "environment.P")
 
 
 def to_numpy(mdp: MDP) -> Floats:

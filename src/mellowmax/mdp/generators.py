@@ -219,13 +219,13 @@ def _cells(
 ) -> npt.NDArray[np.str_]:
     """The characters of the layout, `[height, width]`."""
     if isinstance(layout, str) or not isinstance(layout, Sequence):
-        raise ValueError(f"`layout` must be rows of text or (height, width), got {layout!r}")
+        raise TypeError(f"`layout` must be rows of text or (height, width), got {layout!r}")
     if layout and all(isinstance(row, str) for row in layout):
         if walls:
             raise ValueError(f"`walls` must be 0 where `layout` shows them, got {walls:g}")
         return _drawn([str(row) for row in layout])
     if len(layout) != 2 or any(isinstance(size, str) for size in layout):
-        raise ValueError(f"`layout` must be rows of text or (height, width), got {layout!r}")
+        raise TypeError(f"`layout` must be rows of text or (height, width), got {layout!r}")
     height, width = (checks.whole("layout", size, 1) for size in layout)
     wall = _generator(seed).random((height, width)) < walls
     cells = np.where(wall, "#", ".")
@@ -296,4 +296,4 @@ def _generator(seed: Seed) -> np.random.Generator:
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"`seed` must be a whole number of at least 0, got {seed!r}") from error
+        raise type(error)(f"`seed` must be a whole number of at least 0, got {seed!r}") from error

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from .._common import checks, npz
+from .._common import npz
 from .._typing import ArrayLike, Bools, Floats, Integers, Mask
 from . import convert, validate
 from .transitions import Branches, Matrices, SparseMatrix
@@ -50,6 +49,7 @@ class MDP:
             or ends it, and none earns a reward. Their rows are ignored.
 
     Raises:
+        TypeError: for what is no array of numbers.
         ValueError: for arrays that are no MDP; it says what is wrong, and where.
 
     Examples:
@@ -80,62 +80,20 @@ class MDP:
         allowed: Mask = None,
         terminal: Mask = None,
     ) -> None:
-        p = checks.numbers("probabilities", probabilities)
-        if p.ndim != 3 or 0 in p.shape:
-            raise ValueError(
-                f"`probabilities` must have the shape (states, actions, branches), got {p.shape}"
-            )
-        n_states, _, n_branches = shape = p.shape
-        if successors is None and n_branches != n_states:
-            raise ValueError(
-                f"`probabilities` must have a branch for each of the {n_states} states where "
-                f"`successors` is None, got the shape {shape}"
-            )
-        r = checks.numbers("rewards", rewards)
-        if r.shape not in (shape[:2], shape):
-            rule = f"`rewards` must have the shape {shape[:2]} or {shape}"
-            raise ValueError(f"{rule}, got {r.shape}")
-        discount = checks.real("discount", discount, 0, 1)
-        leads = None if successors is None else validate.successor_indices(successors, shape)
-        given = checks.mask("allowed", allowed, shape[:2])
-        ends = checks.mask("terminal", terminal, shape[:1])
+        self._fill(
+            validate.checked(successors, probabilities, rewards, discount, allowed, terminal)
+        )
 
-        available = np.ones(shape[:2], np.bool_) if given is None else given.copy()
-        if ends is None:
-            ends = validate.absorbing(leads, p, r, available)
-        available[ends] = False
-        if not available.all():
-            p = np.where(available[..., None], p, 0.0)
-            r = np.where(validate.like(available, r), r, 0.0)
-        validate.distributions(p, available)
-        if r.ndim == 3:
-            r = np.where(p > 0, r, 0.0)  # what cannot happen earns nothing
-        checks.finite("rewards", r)
-        if given is not None:
-            given = given | ends[:, None]
-            left = given.sum(1)
-            checks.raise_where(left == 0, "`allowed` must leave an action", left)
-
-        sums = p.sum(-1)
-        scale = np.where(available & (abs(sums - 1) > 1e-12), sums, 1.0)
-        if (scale != 1.0).any():
-            p = p / scale[..., None]
-        if leads is not None:
-            own = np.arange(n_states, dtype=np.int32)[:, None, None]
-            leads = _stored(np.where(p > 0, leads, own), branches_first=True)
-        sparse = leads is not None
-        fields: dict[str, Any] = {
-            "successors": leads,
-            "probabilities": _stored(p, branches_first=sparse),
-            "rewards": _stored(r, branches_first=sparse and r.ndim == 3),
-            "discount": discount,
-            "allowed": None if given is None or given.all() else _stored(given),
-            "terminal": _stored(ends),
-        }
+    def _fill(self, fields: dict[str, Any]) -> Self:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-        if discount == 1:
-            self._check_that_every_policy_ends(available)
+        return self
+
+    @classmethod
+    def _of_transitions(cls, *, discount: float, **arrays: Any) -> Self:
+        """An MDP whose caller has given its probabilities as `transitions`."""
+        fields = validate.checked(**arrays, discount=discount, name="transitions")
+        return object.__new__(cls)._fill(fields)
 
     @property
     def n_states(self) -> int:
@@ -174,14 +132,6 @@ class MDP:
             parts.append(f"terminal={self.terminal.sum()}")
         return f"MDP({', '.join(parts)})"
 
-    def _check_that_every_policy_ends(self, available: Bools) -> None:
-        pair = validate.endless_pair(self.successors, self.probabilities, available)
-        if pair is not None:
-            raise ValueError(
-                "`discount` must be below 1 unless every policy ends, got 1 and a policy that "
-                f"never ends from state {pair[0]} with action {pair[1]}"
-            )
-
     @classmethod
     def from_arrays(
         cls,
@@ -196,7 +146,8 @@ class MDP:
 
         Args:
             transitions: `[S, A, S]`, the probability of each next state.
-            rewards: `[S, A]`, or `[S, A, S]` for a reward of each transition.
+            rewards: `[S, A]`, or `[S, A, S]` for a reward of each transition. An action whose
+                reward `[S, A]` is -inf is not allowed, as in QuantEcon's product form.
             discount: in [0, 1); 1 where every policy ends.
             allowed: `[S, A]`, the actions there are; None for all.
             terminal: `[S]`, the states where an episode ends; None to find them.
@@ -205,7 +156,8 @@ class MDP:
             >>> MDP.from_arrays([[[0.9, 0.1]], [[0.0, 1.0]]], [[1.0], [0.0]], 0.95)
             MDP(states=2, actions=1, dense, discount=0.95, terminal=1)
         """
-        return cls(None, transitions, rewards, discount, allowed, terminal)
+        arrays = convert.from_arrays(transitions, rewards, allowed, terminal)
+        return cls._of_transitions(**arrays, discount=discount)
 
     @classmethod
     def from_sparse(
@@ -234,7 +186,7 @@ class MDP:
         """
         arrays = convert.from_sparse(transitions, rewards)
         arrays["allowed"], arrays["terminal"] = allowed, terminal
-        return cls(**arrays, discount=discount)
+        return cls._of_transitions(**arrays, discount=discount)
 
     @classmethod
     def from_coo(
@@ -289,7 +241,8 @@ class MDP:
             >>> MDP.from_mdptoolbox(np.full((3, 2, 2), 0.5), np.ones((2, 3)), 0.9)
             MDP(states=2, actions=3, dense, discount=0.9)
         """
-        return cls(**convert.from_mdptoolbox(transitions, rewards), discount=discount)
+        arrays = convert.from_mdptoolbox(transitions, rewards)
+        return cls._of_transitions(**arrays, discount=discount)
 
     @classmethod
     def from_state_actions(
@@ -316,7 +269,7 @@ class MDP:
             MDP(states=2, actions=2, branches=1, discount=0.9)
         """
         arrays = convert.from_state_actions(rewards, transitions, states, actions)
-        return cls(**arrays, discount=discount)
+        return cls._of_transitions(**arrays, discount=discount)
 
     @classmethod
     def from_gymnasium(cls, environment: Env[Any, Any] | str, discount: float) -> Self:
@@ -344,8 +297,8 @@ class MDP:
 
         Args:
             transition: `transition(s, a)` gives a list of `(probability, successor, reward)`, or
-                of `(probability, successor, reward, ends)` as Gymnasium has it; an empty one or
-                None where the action is not allowed. A state without actions is terminal.
+                of `(probability, successor, reward, ends)` as Gymnasium has it; an empty list
+                where the action is not allowed. A state without actions is terminal.
             n_states: how many states there are.
             n_actions: how many actions.
             discount: in [0, 1); 1 where every policy ends.
@@ -353,7 +306,7 @@ class MDP:
         Examples:
             >>> def walk(s, a):
             ...     step = (-1, 1)[a]
-            ...     return [(0.8, s + step, 1.0), (0.2, s - step, 0.0)] if 0 < s < 4 else None
+            ...     return [(0.8, s + step, 1.0), (0.2, s - step, 0.0)] if 0 < s < 4 else []
             >>> MDP.from_function(walk, n_states=5, n_actions=2, discount=1.0)
             MDP(states=5, actions=2, branches=2, discount=1, terminal=2)
         """
@@ -384,19 +337,3 @@ class MDP:
         """
         fields = npz.read(path, "MDP")
         return cls(**{"successors": None} | fields | {"discount": fields["discount"].item()})
-
-
-def _stored(array: npt.NDArray[Any], branches_first: bool = False) -> Any:
-    """A read-only copy, aligned so that JAX can share it.
-
-    With `branches_first` it is a view of `[S, A, K]` on memory laid out as `[K, S, A]`, so that a
-    sweep adds up contiguous arrays `[S, A]`, one for each branch.
-    """
-    source = np.moveaxis(array, -1, 0) if branches_first else array
-    dtype = np.dtype(np.int32) if source.dtype.kind in "iu" else source.dtype
-    memory = np.empty(source.size * dtype.itemsize + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    copy = memory[start : start + source.size * dtype.itemsize].view(dtype).reshape(source.shape)
-    copy[...] = source
-    copy.flags.writeable = False
-    return np.moveaxis(copy, 0, -1) if branches_first else copy

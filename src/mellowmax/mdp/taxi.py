@@ -228,7 +228,7 @@ def _rows(grid: Sequence[str] | str) -> tuple[str, ...]:
     except TypeError:
         rows = ()
     if not rows or not all(isinstance(row, str) for row in rows):
-        raise ValueError(f"`grid` must be rows of text, got {grid!r}")
+        raise TypeError(f"`grid` must be rows of text, got {grid!r}")
     for i, row in enumerate(rows):
         wrong = row.strip("SDF#.")
         if wrong:

@@ -45,7 +45,7 @@ SparseMatrix: TypeAlias = "sparray | spmatrix"
 Matrix: TypeAlias = "SparseMatrix | Floats"
 Matrices: TypeAlias = "SparseMatrix | ArrayLike | Sequence[SparseMatrix | ArrayLike]"
 """A matrix, or one for each action, sparse or dense."""
-Branches: TypeAlias = Sequence[tuple[float, int, float] | tuple[float, int, float, bool]] | None
+Branches: TypeAlias = Sequence[tuple[float, int, float] | tuple[float, int, float, bool]]
 """`(probability, successor, reward)` of each branch, or that and whether it ends the episode."""
 Indices: TypeAlias = npt.NDArray[np.integer[Any]]
 

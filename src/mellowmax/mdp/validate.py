@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._common import checks
 from .._common.checks import integers, raise_where
-from .._typing import ArrayLike, Bools, Floats, Integers, Shape
+from .._typing import ArrayLike, Bools, Floats, Integers, Mask, Shape
 
 __all__ = [
     "ROW_SUM_TOLERANCE",
     "absorbing",
+    "checked",
     "distributions",
     "endless_pair",
     "like",
@@ -27,6 +29,96 @@ ROW_SUM_TOLERANCE = 1e-6
 """How far from 1 the sum of a row may be; within it, rows are rescaled to sum to 1."""
 
 
+def checked(
+    successors: ArrayLike | None,
+    probabilities: ArrayLike,
+    rewards: ArrayLike,
+    discount: float,
+    allowed: Mask = None,
+    terminal: Mask = None,
+    *,
+    name: str = "probabilities",
+) -> dict[str, Any]:
+    """The fields of an `MDP` from its arguments; `name` is what the caller calls `probabilities`.
+
+    Raises:
+        TypeError: for what is no array of numbers.
+        ValueError: for arrays that are no MDP.
+    """
+    p = checks.numbers(name, probabilities)
+    if p.ndim != 3 or 0 in p.shape or (successors is None and p.shape[2] != p.shape[0]):
+        last = "branches" if successors is not None else "states"
+        note = ""
+        if successors is None and p.ndim == 3 and p.shape[1] == p.shape[2]:
+            note = "; `MDP.from_mdptoolbox` takes (actions, states, states)"
+        rule = f"`{name}` must have the shape (states, actions, {last})"
+        raise ValueError(f"{rule}, got {p.shape}{note}")
+    n_states, shape = len(p), p.shape
+    r = checks.numbers("rewards", rewards)
+    if r.shape not in (shape[:2], shape):
+        rule = f"`rewards` must have the shape {shape[:2]} or {shape}"
+        raise ValueError(f"{rule}, got {r.shape}")
+    discount = checks.real("discount", discount, 0, 1)
+    leads = None if successors is None else successor_indices(successors, shape)
+    given = checks.mask("allowed", allowed, shape[:2])
+    ends = checks.mask("terminal", terminal, shape[:1])
+
+    available = np.ones(shape[:2], np.bool_) if given is None else given.copy()
+    if ends is None:
+        ends = absorbing(leads, p, r, available)
+    available[ends] = False
+    if not available.all():
+        p = np.where(available[..., None], p, 0.0)
+        r = np.where(like(available, r), r, 0.0)
+    distributions(p, available, name)
+    if r.ndim == 3:
+        r = np.where(p > 0, r, 0.0)  # what cannot happen earns nothing
+    checks.finite("rewards", r)
+    if given is not None:
+        given = given | ends[:, None]
+        left = given.sum(1)
+        raise_where(left == 0, "`allowed` must leave an action", left)
+
+    sums = p.sum(-1)
+    scale = np.where(available & (abs(sums - 1) > 1e-12), sums, 1.0)
+    if (scale != 1.0).any():
+        p = p / scale[..., None]
+    if leads is not None:
+        own = np.arange(n_states, dtype=np.int32)[:, None, None]
+        leads = _stored(np.where(p > 0, leads, own), branches_first=True)
+    pair = endless_pair(leads, p, available) if discount == 1 else None
+    if pair is not None:
+        raise ValueError(
+            "`discount` must be below 1 unless every policy ends, got 1 and a policy that "
+            f"never ends from state {pair[0]} with action {pair[1]}"
+        )
+    sparse = leads is not None
+    return {
+        "successors": leads,
+        "probabilities": _stored(p, branches_first=sparse),
+        "rewards": _stored(r, branches_first=sparse and r.ndim == 3),
+        "discount": discount,
+        "allowed": None if given is None or given.all() else _stored(given),
+        "terminal": _stored(ends),
+    }
+
+
+def _stored(array: npt.NDArray[Any], branches_first: bool = False) -> Any:
+    """A read-only copy, aligned so that JAX can share it.
+
+    With `branches_first` it is a view of `[S, A, K]` on memory laid out as `[K, S, A]`, so that a
+    sweep adds up contiguous arrays `[S, A]`, one for each branch.
+    """
+    source = np.moveaxis(array, -1, 0) if branches_first else array
+    dtype = np.dtype(np.int32) if source.dtype.kind in "iu" else source.dtype
+    memory = np.empty(source.size * dtype.itemsize + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    copy = memory[start : start + source.size * dtype.itemsize].view(dtype).reshape(source.shape)
+    copy[...] = source
+    copy.flags.writeable = False
+    return np.moveaxis(copy, 0, -1) if branches_first else copy
+
+
 def successor_indices(values: ArrayLike, shape: Shape) -> Integers:
     """Check where each branch leads: a state, or the number of states for the end."""
     result = integers("successors", values, shape)
@@ -35,13 +127,13 @@ def successor_indices(values: ArrayLike, shape: Shape) -> Integers:
     return result.astype(np.int32, copy=False)
 
 
-def distributions(probabilities: Floats, available: Bools) -> None:
+def distributions(probabilities: Floats, available: Bools, name: str) -> None:
     """Check that the rows of `[S, A, K]` are probabilities, and sum to 1 where available."""
     bad = ~((probabilities >= 0) & (probabilities <= 1 + ROW_SUM_TOLERANCE))  # NaN too
-    raise_where(bad, "`probabilities` must be numbers in [0, 1]", probabilities)
+    raise_where(bad, f"`{name}` must be numbers in [0, 1]", probabilities)
     sums = probabilities.sum(-1)
     bad = (abs(sums - 1) > ROW_SUM_TOLERANCE) & available
-    raise_where(bad, "`probabilities` must sum to 1", sums)
+    raise_where(bad, f"`{name}` must sum to 1", sums)
 
 
 def like(rows: Bools, values: npt.NDArray[Any]) -> Bools:
