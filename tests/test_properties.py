@@ -87,7 +87,9 @@ def test_a_softmax_of_your_own_can_be_probed():
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="`actions` must be at least 2, got 1"):
+    with pytest.raises(TypeError, match=r"^`softmax` must be a Softmax .*, got the class Max$"):
+        probe(mm.Max)
+    with pytest.raises(ValueError, match="`actions` must be a whole number of at least 2, got 1"):
         probe(mm.Max(), actions=1)
     with pytest.raises(ValueError, match="`scale` must be positive and finite, got 0"):
         probe(mm.Max(), scale=0)

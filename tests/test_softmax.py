@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 
 import jax
 import numpy as np
 import pytest
+from array_api_compat import array_namespace
 
 import mellowmax as mm
 from conftest import needs_torch
@@ -123,6 +125,55 @@ def test_torch_tensors_as_parameters_and_under_vmap():
     masked = torch.func.vmap(lambda q, where: mm.mellowmax(q, 2.0, where=where))
     expected = mm.mellowmax(Q, 2.0, where=where.numpy())
     np.testing.assert_allclose(masked(torch.asarray(Q), where), expected, rtol=1e-12)
+
+
+class Half(mm.Softmax):
+    """Mellowmax and the maximum, half of each, with its parameter in a plain attribute."""
+
+    non_expansion = True
+
+    def __init__(self, omega):
+        self.omega = omega
+
+    def _mixture(self, method, q, axis, where):
+        pairs = mm.Mellowmax(self.omega), mm.Max()
+        soft, hard = (getattr(pair, method)(q, axis=axis, where=where) for pair in pairs)
+        return (soft + hard) / 2
+
+    def value(self, q, *, axis=-1, where=None):
+        return self._mixture("value", q, axis, where)
+
+    def policy(self, q, *, axis=-1, where=None):
+        return self._mixture("policy", q, axis, where)
+
+    def log_policy(self, q, *, axis=-1, where=None):
+        return array_namespace(q).log(self.policy(q, axis=axis, where=where))
+
+    def gradient(self, q, *, axis=-1, where=None):
+        return self._mixture("gradient", q, axis, where)
+
+
+@dataclasses.dataclass(frozen=True)
+class HalfAsDataclass(Half):
+    omega: float
+
+
+@pytest.mark.parametrize("kind", [Half, HalfAsDataclass])
+def test_a_softmax_of_your_own_plans_and_learns_without_more_ado(kind):
+    """In planning, tabular and deep learning; its parameter may be a grid there, too."""
+    from mellowmax import deep, learning, mdp, planning
+    from mellowmax.environments import two_state
+
+    solution = planning.solve(mdp.two_state(), kind(3.0))
+    np.testing.assert_allclose(solution.value, kind(3.0).value(solution.q), atol=1e-9)
+    learner = learning.sarsa(kind(np.array([3.0, 300.0])), 0.1)
+    ours = learning.sarsa(HalfAsDataclass(3.0), 0.1)
+    many = learning.train(learner, two_state.params(), steps=128, runs=2)
+    one = learning.train(ours, two_state.params(), steps=128, runs=2)
+    np.testing.assert_array_equal(many.q[0], one.q)
+    result = deep.train(deep.reinforce(kind(3.0), batch=2), two_state.params(), episodes=4)
+    assert np.isfinite(result.returns).all()
+    assert pickle.loads(pickle.dumps(kind(3.0))).omega == 3.0
 
 
 def test_a_softmax_of_your_own_needs_four_methods():

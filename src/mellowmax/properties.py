@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ._common import checks
 from ._typing import Floats
 from .softmax import Softmax
 
@@ -84,9 +85,8 @@ def probe(
         >>> bool(abs(value(x) - value(y)) > 1.1 * np.max(np.abs(x - y)))
         True
     """
-    for name, value, least in (("actions", actions, 2), ("rounds", rounds, 1)):
-        if value < least:
-            raise ValueError(f"`{name}` must be at least {least}, got {value}")
+    checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
+    actions, rounds = checks.whole("actions", actions, 2), checks.whole("rounds", rounds, 1)
     if not 0 < scale < np.inf:
         raise ValueError(f"`scale` must be positive and finite, got {scale}")
     rng = np.random.default_rng(seed)

@@ -2,7 +2,8 @@
 
 `sum(softmax.policy(q) * q) == softmax.value(q)` for every pair here. Planning uses the value and
 its gradient, tabular learning samples the policy, policy gradient uses its log-probabilities: an
-algorithm that takes a `Softmax` works with any of them, and with yours.
+algorithm that takes a `Softmax` works with any of them, and with yours: a subclass with the four
+methods, and nothing to be registered.
 
 The pairs are frozen and hashable, and JAX sees through them: their parameter is data, so one
 compiled function serves a sweep over it.
@@ -18,13 +19,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from . import operators, policies
 from ._rows.arguments import check_parameter
-from ._rows.pytrees import pytree
+from ._rows.pytrees import register
 from ._typing import Actions, ArrayLike, ArrayT, Key, Mask, Numbers, Parameter
 
 __all__ = ["SOFTMAXES", "Boltzmann", "EpsilonGreedy", "Max", "Mean", "Mellowmax", "Softmax"]
@@ -35,7 +36,45 @@ class Softmax(ABC):
 
     Every method takes `q` with the actions along `axis`, in any array library, and a `where` of the
     actions that count.
+
+    For one of your own, make a frozen dataclass whose fields are its parameters. They are data to
+    JAX (but for those with `metadata={"static": True}`), so they may be arrays, one entry for each
+    state, or for each setting of a learner.
+
+    Examples:
+        The mean of mellowmax and the maximum, and the mixture of their policies:
+
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class HalfGreedy(Softmax):
+        ...     omega: float
+        ...     non_expansion = True
+        ...     def value(self, q, *, axis=-1, where=None):
+        ...         return self._mixture("value", q, axis, where)
+        ...     def policy(self, q, *, axis=-1, where=None):
+        ...         return self._mixture("policy", q, axis, where)
+        ...     def log_policy(self, q, *, axis=-1, where=None):
+        ...         policy = self.policy(q, axis=axis, where=where)
+        ...         return array_namespace(policy).log(policy)
+        ...     def gradient(self, q, *, axis=-1, where=None):
+        ...         return self._mixture("gradient", q, axis, where)
+        ...     def _mixture(self, method, q, axis, where):
+        ...         pairs = Mellowmax(self.omega), Max()
+        ...         soft, hard = (getattr(p, method)(q, axis=axis, where=where) for p in pairs)
+        ...         return (soft + hard) / 2
+        >>> from array_api_compat import array_namespace
+        >>> from mellowmax.mdp import two_state
+        >>> from mellowmax.planning import solve
+        >>> solve(two_state(), HalfGreedy(16.55)).value.round(4)
+        array([0.5867, 0.    ])
     """
+
+    if not TYPE_CHECKING:  # which would take any arguments for those of every subclass
+
+        def __new__(cls, *args: object, **kwargs: object) -> Self:
+            """An object, and its class made known to JAX: by now it has all its fields."""
+            pair = super().__new__(cls)
+            register(cls)
+            return pair
 
     non_expansion: ClassVar[bool] = False
     """Is the value proved to be a non-expansion, not to fall when an action gets better, and to
@@ -74,7 +113,6 @@ class Softmax(ABC):
         return policies.sample(key, self.policy(q, axis=axis, where=where), axis=axis)
 
 
-@pytree
 @dataclasses.dataclass(frozen=True)
 class Max(Softmax):
     """The maximum and the greedy policy (section 1).
@@ -108,7 +146,6 @@ class Max(Softmax):
         return operators.maximum_gradient(q, axis=axis, where=where)
 
 
-@pytree
 @dataclasses.dataclass(frozen=True)
 class Mean(Softmax):
     """The mean and the uniform policy (section 1).
@@ -138,7 +175,6 @@ class Mean(Softmax):
         return operators.mean_gradient(q, axis=axis, where=where)
 
 
-@pytree
 @dataclasses.dataclass(frozen=True)
 class EpsilonGreedy(Softmax):
     """The mean and the maximum mixed, and the epsilon-greedy policy (section 1).
@@ -174,7 +210,6 @@ class EpsilonGreedy(Softmax):
         return operators.epsilon_greedy_gradient(q, self.epsilon, axis=axis, where=where)
 
 
-@pytree
 @dataclasses.dataclass(frozen=True)
 class Boltzmann(Softmax):
     """The Boltzmann softmax and its policy (sections 1 and 2).
@@ -221,7 +256,6 @@ class Boltzmann(Softmax):
         return operators.boltzmann_gradient(q, self.beta, axis=axis, where=where)
 
 
-@pytree
 @dataclasses.dataclass(frozen=True)
 class Mellowmax(Softmax):
     """Mellowmax and its maximum-entropy policy (sections 5 and 6).

@@ -193,9 +193,9 @@ def test_training_with_a_wrong_argument_is_one_sentence_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--parameter", "0.25"), "a training with the same settings, got other parameters"),
-        (("--learning-rate", "0.01"), "the same settings, got other learning_rate"),
-        (("--seed", "4"), "a training with the same settings, got other keys"),
+        (("--parameter", "0.25"), "`beta` was 0.3 and is 0.25"),
+        (("--learning-rate", "0.01"), "` was 0.005 and is 0.01"),
+        (("--seed", "4"), "seed` was 3 and is 4"),
         (("--episodes", "100"), "no fewer than the checkpoint has, got 100"),
     ],
 )

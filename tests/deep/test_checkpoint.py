@@ -7,7 +7,7 @@ import numpy as np
 import optax
 import pytest
 
-from mellowmax import Mean, Mellowmax
+from mellowmax import Boltzmann, Mean, Mellowmax
 from mellowmax.deep import load_policy, reinforce, train
 from mellowmax.environments import two_state
 from trainings import assert_same, on_cartpole, on_two_states
@@ -63,20 +63,26 @@ def saved(tmp_path_factory):
 @pytest.mark.parametrize(
     ("differs", "message"),
     [
-        ({"softmax": Mellowmax(4.0)}, "got other parameters in"),
-        ({"rate": 0.04}, "got other learning_rate in"),
-        ({"seed": 1}, "got other keys in"),
-        ({"runs": [0, 2]}, "got other numbers in"),
-        ({"runs": [1, 0]}, r"got other numbers in .*: \[0, 1\] and not \[1, 0\]"),
-        ({"max_steps": 31}, "max_steps 32 and not 31"),
-        ({"environment": two_state.params(printed=True)}, "environment '.*' and not '.*'"),
-        ({"optimiser": optax.identity()}, "got another optimiser in"),
+        ({"softmax": Mellowmax(4.0)}, "`omega` was 5.0 and is 4.0$"),
+        (
+            {"softmax": Boltzmann(5.0)},
+            "`softmax` was 'Mellowmax' and is 'Boltzmann', `omega` was 5.0 and is none, "
+            "`beta` was none and is 5.0$",
+        ),
+        ({"rate": 0.04}, "`learning_rate` was 0.05 and is 0.04$"),
+        ({"seed": 1}, "`seed` was 0 and is 1$"),
+        ({"runs": [0, 2]}, r"`runs` was \[0, 1\] and is \[0, 2\]$"),
+        ({"runs": [1, 0]}, r"`runs` was \[0, 1\] and is \[1, 0\]$"),
+        ({"runs": 7, "seed": 1}, r"`seed` was 0 and is 1, `runs` was \[0, 1\] and is 0 to 6$"),
+        ({"max_steps": 31}, "`max_steps` was 32 and is 31$"),
+        ({"environment": two_state.params(printed=True)}, "`environment` was '.*' and is '.*'$"),
+        ({"optimiser": optax.identity()}, "`optimiser` was of another kind$"),
     ],
 )
 def test_a_checkpoint_of_another_training_is_refused(saved, differs, message):
     directory, _ = saved
     before = {path: path.read_bytes() for path in directory.iterdir()}
-    rule = "^`checkpoint` must be of a training with the same settings, .*"
+    rule = "^`checkpoint` must be of a training with the same settings, got another in '.*npz': "
     with pytest.raises(ValueError, match=rule + message):
         on_two_states(**{"episodes": 12, "runs": 2, "checkpoint": directory, **differs})
     assert before == {path: path.read_bytes() for path in directory.iterdir()}

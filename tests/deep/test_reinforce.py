@@ -515,9 +515,9 @@ def test_a_learner_without_a_discount_has_the_default_one():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"softmax": 3}, "`softmax` must be a Softmax, such as `Mellowmax(8.0)`, got 3"),
-        ({"softmax": Mellowmax}, "`softmax` must be a Softmax, such as `Mellowmax(8.0)`, got "
-         "<class 'mellowmax.softmax.Mellowmax'>"),
+        ({"softmax": 3}, "`softmax` must be a Softmax such as Mellowmax(8.0), got 3"),
+        ({"softmax": Mellowmax}, "`softmax` must be a Softmax such as Mellowmax(8.0), got the "
+         "class Mellowmax"),
         ({"learning_rate": -0.5}, "`learning_rate` must be in [0, inf], got -0.5"),
         ({"learning_rate": np.nan}, "`learning_rate` must be in [0, inf], got nan"),
         ({"discount": 1.1}, "`discount` must be in [0, 1], got 1.1"),
@@ -534,6 +534,7 @@ def test_a_learner_without_a_discount_has_the_default_one():
     ],
 )  # fmt: skip
 def test_a_bad_argument_is_one_sentence(arguments, message):
-    with pytest.raises(ValueError) as error:  # noqa: PT011
+    wrong_kind = {"softmax", "optimiser"} & {*arguments}
+    with pytest.raises(TypeError if wrong_kind else ValueError) as error:
         reinforce(**{"softmax": Boltzmann(1.0), **arguments})
     assert str(error.value) == message

@@ -196,7 +196,7 @@ def test_rollouts_of_one_s_own_are_trained_in(tmp_path):
     assert_same(on_two_states(checkpoint=tmp_path, **options), trained)
     assert len(own.seen) == 2  # nothing was left to play
     own.name = "another"
-    with pytest.raises(ValueError, match="environment 'reversed' and not 'another'"):
+    with pytest.raises(ValueError, match="`environment` was 'reversed' and is 'another'"):
         on_two_states(checkpoint=tmp_path, **options)
 
 

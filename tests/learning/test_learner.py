@@ -47,5 +47,9 @@ def test_a_bad_learner_is_one_sentence(kind):
         kind(Mean(), 1.5)
     with pytest.raises(ValueError, match=r"`discount` must be in \[0, 1\], got -0.5"):
         kind(Mean(), discount=-0.5)
-    with pytest.raises(ValueError, match=r"`softmax` must be a Softmax or a function .*, got 3"):
-        kind(3)
+    rule = r"^`softmax` must be a Softmax such as Mellowmax\(5.0\), or a function of the step that"
+    for softmax, got in ((3, "3"), (Mean, "the class Mean")):
+        with pytest.raises(TypeError, match=f"{rule} gives one, got {got}$"):
+            kind(softmax, 0.1)
+    with pytest.raises(TypeError, match=r"^`softmax` must be a schedule that gives a Softmax, got"):
+        kind(lambda step: 0.5).act(0.5, jnp.zeros(2))

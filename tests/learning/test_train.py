@@ -434,7 +434,7 @@ def test_a_bad_argument_is_one_sentence(arguments, message):
 
 def test_a_bad_learner_or_environment_is_one_sentence():
     params = two_state.params()
-    with pytest.raises(ValueError, match="`learner` must be a Learner"):
+    with pytest.raises(TypeError, match="`learner` must be a Learner"):
         train(Mean(), params, steps=1)
     for environment in (3, lambda: params):
         with pytest.raises(ValueError, match="`environment` must be an MDP, the parameters of an"):

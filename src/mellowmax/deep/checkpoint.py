@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -123,20 +124,13 @@ def load(path: Path, description: Description, initial: BlockState) -> BlockStat
         ValueError: for a file of another training, or one that has come further.
     """
     fields = npz.read(path, KIND)
-    for name, value in description.items():
-        there = fields.get(name)
-        if there is None or not np.array_equal(there, value):
-            difference = _first_difference(there, value)
-            raise ValueError(f"{RULE}, got other {name} in {str(path)!r}: {difference}")
+    _check_same(path, fields, description, initial)
     there = int(fields["done"].max()) * json.loads(fields["settings"].item())["batch"]
     wanted = initial.log.returns.shape[1]
     if there > wanted:
         rule = "`episodes` must be no fewer than the checkpoint has"
         raise ValueError(f"{rule}, got {wanted} where {str(path)!r} has {there}")
     leaves, tree = jax.tree.flatten(initial.states)
-    had = [fields[name].shape for name in fields if name.startswith("state-")]
-    if had != [np.shape(leaf) for leaf in leaves]:
-        raise ValueError(f"{RULE}, got another optimiser in {str(path)!r}")
     states = jax.tree.unflatten(
         tree, [jnp.asarray(fields[f"state-{i}"]) for i in range(len(leaves))]
     )
@@ -146,14 +140,49 @@ def load(path: Path, description: Description, initial: BlockState) -> BlockStat
     return BlockState(states, log)
 
 
-def _first_difference(there: npt.NDArray[Any] | None, wanted: str | npt.NDArray[Any]) -> str:
-    if isinstance(wanted, str) and there is not None:
-        had, want = json.loads(there.item()), json.loads(wanted)
-        for name in want:
-            if had.get(name) != want[name]:
-                return f"{name} {had.get(name)!r} and not {want[name]!r}"
-    lists = (list(dict.fromkeys(np.ravel(x).tolist())) for x in (there, wanted) if x is not None)
-    return " and not ".join(map(str, lists))
+def _check_same(
+    path: Path,
+    fields: dict[str, npt.NDArray[Any]],
+    description: Description,
+    initial: BlockState,
+) -> None:
+    """Raise unless a file is of the training described: each setting as it was and as it is."""
+    differ = []
+    if not all(np.array_equal(fields[name], value) for name, value in description.items()):
+        was, now = _readable(fields), _readable(description)
+        differ = [
+            f"`{name}` was {was.get(name, 'none')} and is {now.get(name, 'none')}"
+            for name in {**was, **now}
+            if was.get(name) != now.get(name)
+        ]
+    had = [fields[name].shape for name in fields if name.startswith("state-")]
+    if not differ and had != [np.shape(leaf) for leaf in jax.tree.leaves(initial.states)]:
+        differ = ["`optimiser` was of another kind"]
+    if differ:
+        raise ValueError(f"{RULE}, got another in {str(path)!r}: {', '.join(differ)}")
+
+
+def _readable(description: Mapping[str, str | npt.NDArray[Any]]) -> dict[str, str]:
+    """The settings of a training by the names that `reinforce` and `train` have for them."""
+    settings = json.loads(str(description["settings"]))
+    kind = KINDS[settings["softmax"]]
+    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    arrays = dict(zip(names, np.asarray(description["parameters"]), strict=True))
+    arrays |= {name: np.asarray(description[name]) for name in ("learning_rate", "discount")}
+    high, low = np.asarray(description["keys"]).T
+    text = {name: repr(value) for name, value in settings.items()}
+    text |= {name: _as_typed(values) for name, values in arrays.items()}
+    text["seed"] = f"the keys {_as_typed(low)}, {_as_typed(high)}" if high.any() else _as_typed(low)
+    text["runs"] = _as_typed(np.asarray(description["numbers"]))
+    return text
+
+
+def _as_typed(values: npt.NDArray[Any]) -> str:
+    """What the lanes of a block have: one number for all, or one for each but those that repeat."""
+    last = int(np.flatnonzero(np.append(True, values[1:] != values[:-1]))[-1])
+    if last > 2 and np.array_equal(np.diff(values[: last + 1].astype(np.int64)), np.ones(last)):
+        return f"{values[0]} to {values[last]}"
+    return str(values[0]) if last == 0 else f"[{', '.join(map(str, values[: last + 1]))}]"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -79,8 +79,7 @@ def evaluate(
         >>> 15 < result.mean < 30  # a random policy
         True
     """
-    if not isinstance(policy, Policy):
-        raise ValueError(f"`policy` must be a Policy, got {policy!r}")
+    checks.instance("policy", policy, Policy, "a Policy")
     episodes = checks.whole("episodes", episodes, 1)
     rollouts = make_rollouts(environment, max_steps, workers, default_workers=cores())
     _check_sizes(policy, rollouts)

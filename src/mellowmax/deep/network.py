@@ -13,7 +13,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .._rows.pytrees import pytree
 from .._typing import ArrayT, Mask, Numbers
 from ..policies import boltzmann_log_policy, boltzmann_policy, choose, mellowmax_temperature
 from ..softmax import Mellowmax, Softmax
@@ -83,7 +82,6 @@ class Policy(eqx.Module):
         return choose(self.probabilities(observation), uniform).astype(jnp.int32)
 
 
-@pytree
 @dataclasses.dataclass(frozen=True)
 class HeldTemperature(Mellowmax):
     """Mellowmax, with the temperature of its policy held still when it is differentiated.

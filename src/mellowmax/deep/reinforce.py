@@ -277,8 +277,7 @@ def reinforce(
         Williams, "Simple statistical gradient-following algorithms for connectionist reinforcement
         learning" (1992).
     """
-    if not isinstance(softmax, Softmax):
-        raise ValueError(f"`softmax` must be a Softmax, such as `Mellowmax(8.0)`, got {softmax!r}")
+    checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(8.0)")
     if not through_temperature:
         if type(softmax) is not Mellowmax:
             rule = "`through_temperature` must be True for a softmax other than Mellowmax"
@@ -287,7 +286,7 @@ def reinforce(
     if baseline not in BASELINES:
         raise ValueError(f"`baseline` must be one of {', '.join(BASELINES)}, got {baseline!r}")
     if not isinstance(optimiser, optax.GradientTransformation):
-        raise ValueError(f"`optimiser` must be an optax transformation, got {optimiser!r}")
+        raise TypeError(f"`optimiser` must be an optax transformation, got {optimiser!r}")
     check_parameter("learning_rate", learning_rate, 0.0)
     if discount is not None:
         check_parameter("discount", discount, 0.0, 1.0)

@@ -97,7 +97,8 @@ def train(
         The returns and lengths of all episodes, and the policies.
 
     Raises:
-        ValueError: for an argument that does not fit, such as a checkpoint of another training.
+        TypeError: for an argument of the wrong kind.
+        ValueError: for one that does not fit, such as a checkpoint of another training.
 
     Examples:
         >>> from mellowmax import Boltzmann
@@ -105,15 +106,14 @@ def train(
         >>> train(reinforce(Boltzmann(5.0)), "CartPole-v1", episodes=20, runs=3, workers=0)
         DeepResult(returns=(3, 20), lengths=(3, 20))
     """
-    if not isinstance(learner, Reinforce):
-        raise ValueError(f"`learner` must be made by `reinforce`, got {learner!r}")
+    checks.instance("learner", learner, Reinforce, "made by `reinforce`")
     n_episodes = checks.whole("episodes", episodes, learner.batch)
     if n_episodes % learner.batch:
         rule = f"`episodes` must be a multiple of the batch of {learner.batch}"
         raise ValueError(f"{rule}, got {episodes}")
     check_parameter("seconds_between_checkpoints", seconds_between_checkpoints, 0.0)
     if not (callback is None or callable(callback)):
-        raise ValueError(f"`callback` must be a function or None, got {callback!r}")
+        raise TypeError(f"`callback` must be a function or None, got {callback!r}")
     settings = settings_shape([np.shape(x) for x in jax.tree.leaves(learner)])
     numbers = run_numbers(runs)
     setting = setting_of_each_run(settings, len(numbers))

@@ -72,7 +72,7 @@ def evaluate(
     """
     if isinstance(policy, MDP | tabular.Params | str) or callable(policy):
         rule = "`policy` must come first, as in evaluate(policy, environment)"
-        raise ValueError(f"{rule}, got {policy!r} there")
+        raise TypeError(f"{rule}, got {policy!r} there")
     episodes = checks.whole("episodes", episodes, 1)
     if max_steps is not None:
         max_steps = checks.whole("max_steps", max_steps, 1, 2**31 - 1)

@@ -28,6 +28,7 @@ from typing import NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
+from .._common import checks
 from .._rows.arguments import check_parameter
 from .._typing import ArrayLike
 from ..operators import maximum
@@ -90,7 +91,11 @@ class Learner:
         return dataclasses.replace(self, softmax=softmax, learning_rate=rate)
 
     def _softmax_at(self, step: ArrayLike) -> Softmax:
-        return self.softmax if isinstance(self.softmax, Softmax) else self.softmax(step)
+        if isinstance(self.softmax, Softmax):
+            return self.softmax
+        softmax = self.softmax(step)
+        checks.instance("softmax", softmax, Softmax, "a schedule that gives a Softmax")
+        return softmax
 
     def _rate_at(self, step: ArrayLike) -> ArrayLike:
         rate = self.learning_rate
@@ -313,9 +318,9 @@ def _learner(
     *,
     on_policy: bool,
 ) -> Learner:
-    if not (isinstance(softmax, Softmax) or callable(softmax)):
-        rule = "`softmax` must be a Softmax or a function of the step that gives one"
-        raise ValueError(f"{rule}, got {softmax!r}")
+    if isinstance(softmax, type) or not callable(softmax):
+        rule = "a Softmax such as Mellowmax(5.0), or a function of the step that gives one"
+        checks.instance("softmax", softmax, Softmax, rule)
     if not callable(learning_rate):
         check_parameter("learning_rate", learning_rate, 0.0, 1.0)
     if discount is not None:

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
+from .._common import checks
 from .._common.runs import run_numbers
 from .._typing import Key
 from ..environments import tabular
@@ -77,7 +78,8 @@ def train(
         `values`.
 
     Raises:
-        ValueError: for an argument that does not fit.
+        TypeError: for an argument of the wrong kind.
+        ValueError: for one that does not fit.
 
     Examples:
         Four runs of each of six settings:
@@ -96,8 +98,7 @@ def train(
         >>> train(learner, "FrozenLake-v1", episodes=20, runs=2)
         TabularResult(q=(2, 16, 4), returns=(2, 20), lengths=(2, 20))
     """
-    if not isinstance(learner, Learner):
-        raise ValueError(f"`learner` must be a Learner, such as `sarsa(...)`, got {learner!r}")
+    checks.instance("learner", learner, Learner, "a Learner, such as `sarsa(...)`")
     if isinstance(environment, MDP):
         environment = tabular.params(environment)
     learn: Callable[..., dict[str, npt.NDArray[Any]]]

@@ -33,6 +33,7 @@ import numpy as np
 from jax.sharding import PartitionSpec as P
 from jax.typing import ArrayLike
 
+from .._common import checks
 from ..softmax import Softmax
 from .devices import STATES, largest, smallest
 from .model import Model
@@ -69,6 +70,7 @@ def suboptimality(softmax: Softmax, n_actions: int, discount: float) -> float:
         >>> round(suboptimality(Mellowmax(16.55), 2, 0.98), 4)
         2.0941
     """
+    checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
     if not 0 <= discount < 1:
         raise ValueError(f"`discount` must be in [0, 1), got {discount}")
     return softmax.gap(n_actions) / (1 - discount)

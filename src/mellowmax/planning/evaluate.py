@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._common.evaluation import check_policy
-from .._rows.pytrees import pytree
 from .._typing import ArrayLike
 from ..mdp import MDP
 from ..softmax import Softmax
@@ -54,7 +53,6 @@ def evaluate(policy: ArrayLike, mdp: MDP, **options: Any) -> Solution:
     return solve(mdp, FixedPolicy(weights), **options)
 
 
-@pytree
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class FixedPolicy(Softmax):
     """The expected value under a policy of probabilities `[S, A]`."""

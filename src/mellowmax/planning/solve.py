@@ -173,10 +173,8 @@ def _solution(problem: Problem, choice: Choice, history: bool, began: float) -> 
 
 
 def _check(mdp: MDP, softmax: Softmax, method: str, tolerance: float, mesh: Mesh | None) -> None:
-    if not isinstance(mdp, MDP):
-        raise TypeError(f"`mdp` must be an MDP, got {mdp!r}")
-    if not isinstance(softmax, Softmax):
-        raise TypeError(f"`softmax` must be a Softmax such as Mellowmax(5.0), got {softmax!r}")
+    checks.instance("mdp", mdp, MDP, "an MDP")
+    checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
     for leaf in jax.tree.leaves(softmax):
         if np.ndim(leaf) and len(leaf) != mdp.n_states:
             raise ValueError(

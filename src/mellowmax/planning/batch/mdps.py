@@ -118,6 +118,7 @@ def discount_of_each(batch: Batch, discount: ArrayLike | None, *, below_one: boo
 
 def softmax_of_each(batch: Batch, softmax: Softmax) -> Softmax:
     """The softmax with a parameter `[N]` for each MDP."""
+    checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
 
     def of_each(parameter: ArrayLike) -> Floats:
         given = np.asarray(parameter, np.float64)

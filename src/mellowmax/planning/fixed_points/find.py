@@ -67,6 +67,7 @@ def fixed_points(
         >>> print(len(points), points.complete, points.reason)
         1 True The softmax is a non-expansion, under which planning has exactly one fixed point.
     """
+    checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
     starts = checks.whole("starts", starts, 1)
     if not 1e-14 <= tolerance < 1:
         raise ValueError(f"`tolerance` must be in [1e-14, 1), got {tolerance}")

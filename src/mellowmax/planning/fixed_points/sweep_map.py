@@ -22,6 +22,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from ..._common import checks
 from ..._typing import Bools, Floats, Integers
 from ...mdp import MDP
 from ...softmax import Softmax
@@ -63,6 +64,7 @@ class SweepMap:
         Raises:
             ValueError: for an MDP that is too large for dense arrays.
         """
+        checks.instance("mdp", mdp, MDP, "an MDP")
         entries = mdp.n_states * mdp.n_actions * mdp.n_states
         if entries > _MOST_ENTRIES:
             raise ValueError(

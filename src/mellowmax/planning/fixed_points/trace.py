@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..._common import checks
 from ..._typing import Bools, Floats
 from ...mdp import MDP
 from .curve import Curve, Family, Point, crossings, fold_points, follow
@@ -120,7 +121,10 @@ def trace_fixed_points(
         >>> [len(trace.at(beta)) for beta in (16.49, 16.55, 16.78)]
         [1, 3, 1]
     """
-    levels = np.asarray(parameters, np.float64)
+    if not callable(family):
+        rule = "`family` must be a function from a parameter to a Softmax, such as Boltzmann"
+        raise TypeError(f"{rule}, got {family!r}")
+    levels = checks.numbers("parameters", parameters)
     if (
         levels.ndim != 1
         or len(levels) < 2

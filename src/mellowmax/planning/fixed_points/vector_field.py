@@ -76,6 +76,7 @@ def vector_field(
          [ 0.478  0.018 -0.037]
          [ 0.963  0.463  0.004]]
     """
+    checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
     resolution = checks.whole("resolution", resolution, 2)
     model = SweepMap.of(mdp)
     (s, a), (t, b) = checked = _axes(mdp, axes)
