@@ -50,3 +50,10 @@ def test_runs_are_a_count_or_numbers():
     assert run_numbers(range(5, 7)).tolist() == [5, 6]
     with pytest.raises(ValueError, match=r"`runs` must have a number, got \[\]"):
         run_numbers([])
+
+
+def test_a_seed_is_a_number_or_keys_that_fit():
+    with pytest.raises(TypeError, match=r"^`seed` must be a whole number or JAX's threefry"):
+        key_data(jax.numpy.zeros(2), ())
+    with pytest.raises(ValueError, match=r"to the \(3,\) settings, got keys of shape \(2,\)"):
+        key_data(jax.random.split(jax.random.key(0), 2), (3,))

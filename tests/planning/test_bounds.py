@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 
@@ -11,6 +12,7 @@ import pytest
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
 from mellowmax.mdp import MDP, garnet, random_mdp
 from mellowmax.planning import evaluate, solve, suboptimality
+from mellowmax.planning.bounds import earnings
 
 METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
 OPERATORS = {
@@ -285,3 +287,35 @@ def test_a_sparse_model_without_an_end_has_bounds_too():
         exact = fixed_point(mdp, softmax, solution.value)
         assert np.abs(exact - solution.q).max() <= solution.error_bound <= 2e-6
         assert max(losses(mdp, solution)) <= solution.suboptimality_bound
+
+
+def test_no_loss_bound_is_larger_than_what_the_rewards_allow():
+    """In FrozenLake an episode earns 1 at most, whatever the policy and wherever the values are."""
+    mdp = MDP.from_gymnasium("FrozenLake-v1", 0.99)
+    for omega in (0.1, 5.0):
+        assert 0.9 < solve(mdp, Mellowmax(omega)).suboptimality_bound < 1
+    far_below = solve(mdp, Mellowmax(5.0), initial=-30.0, max_iterations=1, throw=False)
+    assert max(losses(mdp, far_below)) <= far_below.suboptimality_bound < 35
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("sign", [-1, 0, 1])
+def test_what_any_policy_earns_lies_in_the_range_that_the_rewards_allow(family, sign):
+    """Rewards of one sign too, and policies that are drawn at random; the ends can be attained."""
+    rng = np.random.default_rng([len(family), sign + 1])
+    for _ in range(20):
+        mdp = FAMILIES[family](rng, float(rng.uniform(0.1, 0.999)))
+        size = rng.uniform(0.1, 10)
+        rewards = mdp.expected_rewards if sign == 0 else sign * size * np.abs(mdp.expected_rewards)
+        mdp = dataclasses.replace(mdp, rewards=rewards + sign * mdp.available)
+        low, high = earnings(mdp, 1 / (1 - mdp.discount))
+        live = ~mdp.terminal
+        for _ in range(5):
+            weights = rng.dirichlet(np.full(mdp.n_actions, 0.2), mdp.n_states) + 1e-12
+            weights = np.where(mdp.available | mdp.terminal[:, None], weights, 0)
+            value = earned(mdp, weights / weights.sum(1, keepdims=True))[live]
+            assert low <= value.min() <= value.max() <= high
+    loop = MDP.from_arrays([[[0.5, 0.5]], [[0.0, 1.0]]], [[3.0], [0.0]], 0.9)
+    assert earnings(loop, 10.0) == pytest.approx((3 / 0.55, 3 / 0.55))
+    ends = MDP.from_function(lambda s, a: [(1.0, s + 1, -1.0)] if s < 3 else [], 4, 1, 1.0)
+    assert earnings(ends, 3.0) == pytest.approx((-3.0, -1.0))

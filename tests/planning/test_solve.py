@@ -797,9 +797,10 @@ def test_wrong_arguments_give_one_sentence():
         rejected(
             ValueError, f"`tolerance` must be at least 0, got {tolerance}", tolerance=tolerance
         )
+    rejected(TypeError, "`tolerance` must be at least 0, got 'x'", tolerance="x")
     for limit in (0, -5, 2.5, None):
         rejected(
-            ValueError,
+            TypeError if limit is None else ValueError,
             f"`max_iterations` must be a whole number of at least 1, got {limit!r}",
             max_iterations=limit,
         )

@@ -92,15 +92,20 @@ def key_data(seed: int | Key, settings: Shape) -> npt.NDArray[np.uint32]:
         settings: the shape of that grid.
 
     Raises:
-        ValueError: for anything else.
+        TypeError: for anything else.
+        ValueError: for a number or keys that do not fit.
     """
     if not isinstance(seed, jax.Array):
         seed = jax.random.key(checks.whole("seed", seed, 0, 2**32 - 1), impl=KEYS)
     typed = jnp.issubdtype(seed.dtype, jax.dtypes.prng_key)
     if not typed or str(jax.random.key_impl(seed)) != KEYS:
-        raise ValueError(f"`seed` must be a whole number or JAX's {KEYS} keys, got {seed!r}")
+        raise TypeError(f"`seed` must be a whole number or JAX's {KEYS} keys, got {seed!r}")
     data = np.asarray(jax.random.key_data(seed))
-    return np.broadcast_to(data, (*settings, 2)).reshape(-1, 2)
+    try:
+        return np.broadcast_to(data, (*settings, 2)).reshape(-1, 2)
+    except ValueError as error:
+        rule = f"`seed` must be one key, or keys that broadcast to the {settings} settings"
+        raise ValueError(f"{rule}, got keys of shape {seed.shape}") from error
 
 
 def run_keys(data: Any, numbers: Any) -> jax.Array:

@@ -20,11 +20,25 @@ and at the fixed point `loss <= gap / (1 - kappa)`. For mellowmax `gap <= log(n)
 actions (`Softmax.gap`), which answers a question that section 9 leaves open. (2) needs nothing of
 `f`, and holds for Boltzmann's too.
 
-Both allow for rounding: a sum of `K` products of numbers up to `M` is off by at most `K eps M`.
+The rewards alone bound what any policy can earn. From a state or a state and an action, let
+`d(s, a)` be how often a policy takes `a` in `s`, each time discounted, and let `c(s, a)` be the
+discount times the probability that the episode goes on from there. An episode takes its first step
+once, and each further one follows on a step that goes on: `sum d = 1 + sum d c`. So the weights
+`d (1 - c)` sum to 1, and what the policy earns, `sum d r`, is the mean under them of `r / (1 - c)`:
+
+    min r / (1 - c) <= value of any policy <= max r / (1 - c)                          (3)
+
+over the actions that can be taken. It lies between `horizon * min(r, 0)` and `horizon * max(r, 0)`
+too, which is of use where `c` is 1. The optimum and the value of the softmax's policy both lie
+there. So no loss is larger than the upper end of (3) less its lower end, or less the lowest of the
+values at hand where one lies below, and that is where (2) is cut.
+
+All allow for rounding: a sum of `K` products of numbers up to `M` is off by at most `K eps M`.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Self
 
 import jax
@@ -34,6 +48,8 @@ from jax.sharding import PartitionSpec as P
 from jax.typing import ArrayLike
 
 from .._common import checks
+from .._typing import Floats
+from ..mdp import MDP
 from ..softmax import Softmax
 from .devices import STATES, largest, smallest
 from .model import Model
@@ -43,6 +59,7 @@ __all__ = [
     "EVIDENCE_SPECS",
     "Evidence",
     "Margins",
+    "earnings",
     "error_bound",
     "loss_bound",
     "of_action_values",
@@ -151,11 +168,61 @@ def error_bound(margins: Margins, horizon: float, branches: int) -> float:
     return horizon * (margins.residual + _rounding(margins, branches))
 
 
-def loss_bound(margins: Margins, horizon: float, kappa: float, branches: int) -> float:
-    """Bound (2), with what rounding adds."""
+def loss_bound(
+    margins: Margins, horizon: float, kappa: float, mdp: MDP, q: Floats, value: Floats
+) -> float:
+    """Bound (2), with what rounding adds, cut by (3)."""
     up, down, gap = margins.high, -margins.low, max(margins.gap, 0.0)
-    rounding = _rounding(margins, branches)
-    return gap + horizon * (up + down + kappa * gap + 2 * rounding)
+    rounding = _rounding(margins, mdp.n_branches)
+    bound = gap + horizon * (up + down + kappa * gap + 2 * rounding)
+    if not math.isfinite(margins.size):
+        return bound  # values that are no numbers have no policy
+    low, high = earnings(mdp, horizon)
+    lowest = min(low, np.min(q, where=mdp.available, initial=low), np.min(value, initial=low))
+    return min(bound, high - float(lowest))
+
+
+def earnings(mdp: MDP, horizon: float) -> tuple[float, float]:
+    """The least and the most that any policy can earn from a state that is not terminal, by (3).
+
+    Args:
+        mdp: the MDP.
+        horizon: a bound on the expected discounted number of steps.
+
+    Examples:
+        An episode of FrozenLake earns 1 at most:
+
+        >>> from mellowmax.mdp import MDP
+        >>> low, high = earnings(MDP.from_gymnasium("FrozenLake-v1", 0.99), 100.0)
+        >>> print(round(high, 4))
+        0.9804
+    """
+    taken = mdp.available
+    if not taken.any():
+        return 0.0, 0.0
+    rewards, on = mdp.expected_rewards[taken], mdp.discount * _goes_on(mdp)[taken]
+    slack = (mdp.n_branches + 1) * float(np.finfo(np.float64).eps)
+    edges = []
+    for rounding in (-slack, slack):  # whichever way the sums have been rounded
+        stops = np.maximum(1 - on * (1 + rounding), 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            edges.append(np.where(rewards == 0, 0.0, rewards / stops))
+    low = max(float(np.min(edges)), horizon * min(float(rewards.min()), 0.0))
+    high = min(float(np.max(edges)), horizon * max(float(rewards.max()), 0.0))
+    allowance = slack * float(np.abs(rewards).max()) * horizon
+    return low - allowance, high + allowance
+
+
+def _goes_on(mdp: MDP) -> Floats:
+    """`[S, A]`, the probability of a step to a state that is not terminal."""
+    live = np.append(~mdp.terminal, False)  # the end is one past the last state
+    if mdp.successors is None:
+        result: Floats = mdp.probabilities @ live[:-1]
+        return result
+    result = np.zeros(mdp.probabilities.shape[:2])
+    for branch in range(mdp.n_branches):
+        result += mdp.probabilities[..., branch] * live[mdp.successors[..., branch]]
+    return result
 
 
 def _rounding(margins: Margins, branches: int) -> float:

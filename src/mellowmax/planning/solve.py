@@ -39,7 +39,8 @@ steps: `h = 1 / (1 - discount)` at most, and less where episodes end (`horizon`)
     max |q - fixed point| <= h rho,    optimum - value <= gap + h (2 rho + discount * gap),
 
 where `gap` is how far `f` is below the maximum. The first needs a non-expansion, the second holds
-for every softmax; `bounds` has the proofs and what rounding adds.
+for every softmax, and is cut at the range of what policies can earn with these rewards; `bounds`
+has the proofs and what rounding adds.
 
 References:
     Asadi and Littman (2017), An alternative softmax operator for reinforcement learning, ICML.
@@ -58,6 +59,7 @@ from __future__ import annotations
 
 import math
 import time
+from numbers import Real
 
 import jax
 import numpy as np
@@ -115,7 +117,8 @@ def solve(
 
     Raises:
         NotConvergedError: where it did not converge, and `throw` is True.
-        ValueError: for an argument that is not as above.
+        TypeError: for an argument of the wrong kind.
+        ValueError: for one that is not as above.
 
     Examples:
         >>> from mellowmax import Mellowmax
@@ -154,15 +157,17 @@ def _solution(problem: Problem, choice: Choice, history: bool, began: float) -> 
     kappa, steps = horizon(problem)
     error = error_bound(margins, steps, mdp.n_branches)
     status = run.status if math.isfinite(margins.size) else "overflow"
+    q = problem.fetch(method.action_values(run.state), margins.shift)
+    value = problem.fetch(evidence.value)
     return Solution(
-        q=problem.fetch(method.action_values(run.state), margins.shift),
-        value=problem.fetch(evidence.value),
+        q=q,
+        value=value,
         converged=status == "converged",
         status=status,
         iterations=run.iterations,
         residual=margins.residual,
         error_bound=error if softmax.non_expansion else None,
-        suboptimality_bound=loss_bound(margins, steps, kappa, mdp.n_branches),
+        suboptimality_bound=loss_bound(margins, steps, kappa, mdp, q, value),
         method=method.name,
         reason=reason,
         softmax=softmax,
@@ -184,6 +189,8 @@ def _check(mdp: MDP, softmax: Softmax, method: str, tolerance: float, mesh: Mesh
     names = ("auto", *METHODS)
     if method not in names:
         raise ValueError(f"`method` must be one of {', '.join(names)}, got {method!r}")
+    if not isinstance(tolerance, Real):
+        raise TypeError(f"`tolerance` must be at least 0, got {tolerance!r}")
     if not tolerance >= 0:
         raise ValueError(f"`tolerance` must be at least 0, got {tolerance}")
     if mesh is not None and mesh.axis_names != (STATES,):
