@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import signal
+import errno
+import os
 import subprocess
 import sys
 
 import pytest
 import typer
 
-from mellowmax.cli.console import catch_ctrl_c, errors_in_one_sentence
+from mellowmax.cli.console import errors_in_one_sentence
 
 
 def test_help_comes_without_what_a_command_needs():
@@ -28,7 +29,13 @@ print(heavy & set(sys.modules), file=sys.stderr)
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(ValueError("a\nb"), 2), (OSError("a\nb"), 2), (TypeError("a\nb"), 2), (KeyError("a\nb"), 1)],
+    [
+        (ValueError("a\nb"), 2),
+        (OSError("a\nb"), 2),
+        (TypeError("a\nb"), 2),
+        (KeyError("a\nb"), 1),
+        (OSError(errno.ENOSPC, "No space left on device", "a\nb"), 74),
+    ],
 )
 def test_an_error_is_one_sentence(capsys, error, code):
     with pytest.raises(typer.Exit) as exit_, errors_in_one_sentence(KeyError):
@@ -42,13 +49,15 @@ def test_an_error_of_ours_is_not_hidden():
         _ = 1 / 0
 
 
-def test_ctrl_c_is_noticed_and_the_second_one_interrupts(capsys):
-    before = signal.getsignal(signal.SIGINT)
-    with catch_ctrl_c("cell") as pressed:
-        assert not pressed.is_set()
-        signal.raise_signal(signal.SIGINT)
-        assert pressed.is_set()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert "at the end of this cell; press Ctrl-C again" in capsys.readouterr().err
-    assert signal.getsignal(signal.SIGINT) is before
+def test_output_that_cannot_be_printed_is_not_success():
+    """To nobody, and to a disk that is full."""
+    command = [sys.executable, "-m", "mellowmax", "--version"]
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with open("/dev/full", "w") as full:
+        for stdout, code, sentence in ((theirs, 141, "nobody reads"), (full, 74, "No space left")):
+            done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+            assert done.returncode == code, done.stderr
+            assert sentence in done.stderr
+            assert len(done.stderr.splitlines()) == 1
+    os.close(theirs)

@@ -14,12 +14,19 @@ import pytest
 
 from commands import Terminal, assert_one_sentence, call, rows
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, planning
+from mellowmax._common import npz
 from mellowmax.cli import solve as command
 from mellowmax.cli.console import choose_softmax
 from mellowmax.cli.describe import sizes
 from mellowmax.mdp import MDP, chain, garnet, two_state
 
 COMMAND = [sys.executable, "-c", "from mellowmax.cli import main; main()"]
+
+MAX = ("model.npz", "--softmax", "max")
+
+
+def inodes(directory):
+    return {path.name: os.lstat(path).st_ino for path in directory.iterdir()}
 
 
 @pytest.fixture
@@ -113,16 +120,35 @@ def test_no_convergence_is_said_and_written(here):
         (("CartPole-v1", "--softmax", "max"), "its transitions as `P`, got 'CartPole-v1'"),
         (("FrozenLake-v1", "--softmax", "max", "--discount", 2), "`discount` must be in [0, 1]"),
         (("model.npz", "--softmax", "max", "--out", "a/b.npz"), "a directory that exists, got 'a"),
+        ((*MAX, "--out", "model.npz", "--force"), "another file than is read, got 'model.npz'"),
+        ((*MAX, "--out", "link.npz", "--force"), "another file than is read, got 'link.npz'"),
+        ((*MAX, "--out", "pipe", "--force"), "must be a regular file or a new one, got "),
+        ((*MAX, "--out", "/dev/null", "--force"), "must be a regular file or a new one, got "),
+        ((*MAX, "--out", "text.npz"), "got 'text.npz', which is something else"),
+        ((*MAX, "--out", "/proc/a.npz"), "`--out` must be in a directory that can be written to"),
     ],
 )
 def test_a_wrong_argument_is_one_sentence_and_nothing_is_written(here, arguments, sentence):
     two_state().save("model.npz")
     (here / "text.npz").write_text("not a model")
-    (here / "solution.npz").write_text("from before")
+    npz.write("solution.npz", "solution", {"from": "before"})
+    os.mkfifo("pipe")
+    os.symlink("model.npz", "link.npz")
+    before = inodes(here)
     assert_one_sentence(call("solve", *arguments), sentence)
-    assert (here / "solution.npz").read_text() == "from before"
-    names = sorted(path.name for path in here.iterdir())
-    assert names == ["model.npz", "solution.npz", "text.npz"]
+    assert inodes(here) == before
+
+
+def test_only_a_solution_is_replaced_unless_it_is_forced(here):
+    two_state().save("model.npz")
+    assert call("solve", "model.npz", "--softmax", "max").exit_code == 0
+    assert call("solve", "model.npz", "--softmax", "mean").exit_code == 0
+    with np.load("solution.npz") as file:
+        assert file["softmax"] == "Mean()"
+    (here / "text.npz").write_text("not a model")
+    done = call("solve", "model.npz", "--softmax", "max", "--out", "text.npz", "--force")
+    assert done.exit_code == 0, done.stderr
+    assert npz.is_kind("text.npz", "solution")
 
 
 def test_an_option_that_is_no_number_is_a_usage_error():
@@ -200,7 +226,7 @@ def test_a_terminal_gets_a_bar_and_ctrl_c_leaves_the_values_so_far(tmp_path):
             finally:
                 process.kill()
     assert process.returncode == 130
-    assert b"stopping at the end of this sweep" in terminal.shown
+    assert b"stopped by Ctrl-C; " in terminal.shown
     assert rows(stdout)["status"].startswith("stopped after ")
     mdp = MDP.load(tmp_path / "slow.npz")
     with np.load(tmp_path / "solution.npz") as file:

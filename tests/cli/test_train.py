@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -169,6 +171,7 @@ def test_what_is_written_is_what_is_said(undisturbed):
         (("CartPole-v1",), "`--parameter` must be given for mellowmax, got none"),
         (("CartPole-v1", "--softmax", "softest"), "`--softmax` must be one of max, mean, "),
         (("CartPole-v1", "--softmax", "max", "--parameter", 2), "must not be given for max, got 2"),
+        (("CartPole-v1", "--softmax", "max"), "got Max(), whose gradient is 0 wherever it exists"),
         (("CartPole-v1", "--parameter", 8, "--episodes", 25), "a multiple of the batch of 10"),
         (("CartPole-v1", "--parameter", 8, "--baseline", "x"), "one of none, others, network"),
         (("CartPole-v1", "--parameter", 8, "--runs", 0), "`runs` must be a whole number of at"),
@@ -188,6 +191,42 @@ def test_training_with_a_wrong_argument_is_one_sentence_and_nothing_is_written(
     done = call("train", *arguments)
     assert_one_sentence(done, sentence)
     assert contents(tmp_path) == {"text": b"no directory"}
+
+
+@pytest.mark.parametrize("name", command.FILES)
+def test_files_of_others_are_not_replaced(tmp_path, name):
+    (tmp_path / name).write_text("mine")
+    done = call("train", "CartPole-v1", "--parameter", 8, "--out", tmp_path)
+    assert_one_sentence(done, f"or one of this command, without `--force`; got {str(tmp_path)!r}")
+    assert contents(tmp_path) == {name: b"mine"}
+
+
+def test_a_second_process_is_told_who_trains_there(tmp_path, start):
+    process = start(tmp_path, "--episodes", "100000", "--workers", "0")
+    wait_for_another(tmp_path / "runs-00000.npz", None, process)
+    done = call(*TRAIN, "--out", tmp_path, "--learning-rate", "0.01")
+    assert_one_sentence(done, f"where process {process.pid} on {socket.gethostname()} does")
+    process.kill()
+    process.wait()
+    assert (tmp_path / "lock.json").exists()  # which holds nobody up
+    done = call(*TRAIN, "--out", tmp_path, "--learning-rate", "0.01")
+    assert_one_sentence(done, "the same settings, got other learning_rate")
+    assert not (tmp_path / "lock.json").exists()
+
+
+def test_a_training_that_diverges_says_so_and_keeps_what_was_sound(tmp_path, environment):
+    arguments = ["--learning-rate", "1e38", "--out", str(tmp_path), "--workers", "0"]
+    command = [sys.executable, "-c", COMMAND, *TRAIN, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 1
+    sentence = r"mellowmax: the training has diverged: run . has a weight that is not finite after"
+    assert re.match(sentence, done.stderr.splitlines()[-1])
+    with np.load(tmp_path / "runs-00000.npz") as file:
+        assert file["done"].max() == 1
+        for name in file["fields"]:
+            if name.startswith("state-"):
+                assert np.isfinite(file[name]).all()
+    assert [path.name for path in tmp_path.iterdir()] == ["runs-00000.npz"]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +257,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path, undisturbed):
 def test_an_environment_that_fails_in_its_process_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "failing.py").write_text(FAILING)
     monkeypatch.syspath_prepend(tmp_path)
-    arguments = ("--softmax", "mean", "--workers", 1, "--out", tmp_path / "out")
+    arguments = ("--parameter", 5, "--workers", 1, "--out", tmp_path / "out")
     done = call("train", "failing:Failing-v0", *arguments)
     assert_one_sentence(done, "a process of environments failed: KeyError", code=1)
 

@@ -7,7 +7,7 @@ import numpy as np
 import optax
 import pytest
 
-from mellowmax import Boltzmann, Mean, Mellowmax
+from mellowmax import Boltzmann, Mellowmax
 from mellowmax.deep import load_policy, reinforce, train
 from mellowmax.environments import two_state
 from trainings import assert_same, on_cartpole, on_two_states
@@ -125,12 +125,12 @@ def test_a_policy_is_read_back_from_its_checkpoint(saved):
         load_policy(directory, 32)
 
 
-def test_a_policy_without_a_parameter_is_read_back_too(tmp_path):
+def test_a_policy_of_states_that_are_numbers_is_read_back_too(tmp_path):
     """From the lake, where an episode earns 1 at its end or nothing, and has 100 steps at most."""
-    learner = reinforce(Mean(), 0.1, batch=8, depth=0)
+    learner = reinforce(Boltzmann(1.0), 0.1, batch=8, depth=0)
     run = train(learner, "FrozenLake-v1", episodes=16, runs=2, workers=0, checkpoint=tmp_path)
     assert set(run.returns.ravel()) <= {0.0, 1.0}
     assert 1 < run.lengths.min() < run.lengths.max() <= 100
     there = load_policy(tmp_path)
-    assert there.policy.softmax == Mean()
+    assert there.policy.softmax == Boltzmann(1.0)
     assert (there.environment, there.n_observations, there.n_actions) == ("FrozenLake-v1", 16, 4)

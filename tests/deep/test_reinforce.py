@@ -23,7 +23,9 @@ from mellowmax.deep import (
     reinforce,
 )
 
-gradient = functools.partial(jax.jit(Reinforce.gradient), reinforce(Mean()))  # of any learner
+gradient = functools.partial(
+    jax.jit(Reinforce.gradient), reinforce(Boltzmann(1.0))
+)  # of any learner
 advantages = jax.jit(Reinforce.advantages)
 update = jax.jit(Reinforce.update)
 
@@ -140,6 +142,12 @@ def test_the_gradient_is_that_of_the_log_probabilities(softmax):
     )
     largest = max(abs(x).max() for x in jax.tree.leaves(got))
     assert largest == 0 if isinstance(softmax, Mean) else largest > 0.02
+
+
+@pytest.mark.parametrize("softmax", [Max(), Mean(), EpsilonGreedy(0.1)], ids=repr)
+def test_a_softmax_that_gives_nothing_to_learn_from_is_refused(softmax):
+    with pytest.raises(ValueError, match=r"`softmax` must have a policy that changes .* learns no"):
+        reinforce(softmax)
 
 
 def test_a_held_temperature_has_the_gradient_of_boltzmann_s_policy_at_it():
@@ -378,7 +386,9 @@ def test_the_return_is_the_sum_of_the_rewards():
 @pytest.mark.parametrize("baseline", ["none", "others", "network"])
 def test_the_advantage_is_what_is_earned_less_the_baseline(baseline, reward_to_go):
     episodes = some_episodes()
-    learner = reinforce(Mean(), discount=0.8, reward_to_go=reward_to_go, baseline=baseline, batch=3)
+    learner = reinforce(
+        Boltzmann(1.0), discount=0.8, reward_to_go=reward_to_go, baseline=baseline, batch=3
+    )
     of_baseline = network(3, 3, 4, 1) if baseline == "network" else None
     got = advantages(learner, ReinforceState(STATE.network, of_baseline, None), episodes)
     earned = earned_by_hand(episodes, 0.8)
@@ -398,7 +408,7 @@ def test_the_advantage_is_what_is_earned_less_the_baseline(baseline, reward_to_g
 
 def test_normalised_advantages_have_mean_0_and_deviation_1():
     episodes = some_episodes(length=256, lengths=np.array([130, 1, 7], np.int32))
-    learner = reinforce(Mean(), discount=0.8, baseline="others", normalise=True, batch=3)
+    learner = reinforce(Boltzmann(1.0), discount=0.8, baseline="others", normalise=True, batch=3)
     got = np.asarray(advantages(learner, STATE, episodes))
     live = np.asarray(episodes.live())
     assert abs(got[live].mean()) < 1e-13
@@ -409,7 +419,7 @@ def test_normalised_advantages_have_mean_0_and_deviation_1():
 def test_normalising_equal_advantages_gives_0():
     episodes = some_episodes(lengths=np.array([1, 1, 1], np.int32))
     same = Episodes(episodes.observations, episodes.actions, np.ones((128, 3)), episodes.lengths)
-    got = advantages(reinforce(Mean(), normalise=True, batch=3), STATE, same)
+    got = advantages(reinforce(Boltzmann(1.0), normalise=True, batch=3), STATE, same)
     np.testing.assert_array_equal(got, 0.0)
 
 

@@ -103,7 +103,7 @@ def wait_for_cells(out, process, count):
 
 def test_stopped_in_any_way_it_resumes_and_ends_with_the_same_tables(tmp_path, start, undisturbed):
     """By a full disk, by being killed at some moment, and by ctrl-C."""
-    _, stderr = finish(start(tmp_path, LARGEST_FILE="2000"), code=2)
+    _, stderr = finish(start(tmp_path, LARGEST_FILE="2000"), code=74)
     assert "mellowmax: " in stderr
     assert "File too large" in stderr
     assert not list(tmp_path.rglob("*.tmp"))  # nothing is half written
@@ -185,7 +185,8 @@ def test_cells_of_another_version_or_config_are_not_mixed_in(tmp_path, monkeypat
     [
         (["fig1"], "`ITEM` must be one of fig2, fig3, "),
         (["--scale", "huge"], "`--scale` must be one of quick, paper, got 'huge'"),
-        (["--devices", "0"], "`--devices` must be at least 1, got 0"),
+        (["--devices", "0"], "`--devices` must be from 1 to 256, got 0"),
+        (["--devices", "100000"], "`--devices` must be from 1 to 256, got 100000"),
         (["fig11", "--scale", "paper"], "`--yes` must be given to start fig11 where nobody can be"),
     ],
 )

@@ -6,12 +6,14 @@ Importing this needs nothing; `main` needs the extra `experiments`, and says so 
 import sys
 
 from .._common.extras import MissingExtraError, needed_by
+from .._common.signals import watch_signals
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; signals are watched before anything else is imported."""
+    watch_signals()
     try:
         with needed_by("mellowmax", "experiments"):
             from .app import app

@@ -9,13 +9,32 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+import typer.core
 
 from .. import __version__
 from . import evaluate, report, reproduce, show, solve, train
+from .console import output_arrives
 
 __all__ = ["app", "mellowmax"]
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+class _Commands(typer.core.TyperGroup):
+    """The commands; none succeeds unless what it has printed arrives."""
+
+    def invoke(self, ctx: object) -> object:
+        """Run a command."""
+        with output_arrives():
+            return super().invoke(ctx)  # type: ignore[arg-type]
+
+    def parse_args(self, ctx: object, args: list[str]) -> list[str]:
+        """Find the command, or print the help or the version."""
+        with output_arrives():
+            return super().parse_args(ctx, args)  # type: ignore[arg-type]
+
+
+app = typer.Typer(
+    cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
+)
 
 
 def _print_version(asked: bool) -> None:

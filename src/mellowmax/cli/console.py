@@ -1,36 +1,50 @@
-"""What commands share: errors in one sentence, Ctrl-C, the choice of a softmax, rows of text."""
+"""What commands share: errors in one sentence, exit codes, the choice of a softmax, rows of text.
+
+The exit codes: 0 for what was asked for, 1 for a failure that is not the user's mistake, 2 for an
+argument that is wrong, 74 when a file or what is printed cannot be written (a full disk), 130 after
+Ctrl-C, 141 when nobody reads what is printed any more, 143 after SIGTERM.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import os
-import signal
 import sys
-import threading
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from types import FrameType
 from typing import NoReturn
 
 import typer
 
+from .._common.signals import exit_code, say_stopped
 from ..softmax import SOFTMAXES, Softmax
 
 __all__ = [
     "INTERRUPTED",
+    "RESUMES",
     "SOFTMAX_NAMES",
     "check_choice",
     "choose_softmax",
     "errors_in_one_sentence",
     "exit_interrupted",
     "keep_compiled_programs",
-    "catch_ctrl_c",
+    "output_arrives",
     "print_rows",
 ]
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
+NOT_WRITTEN, UNREAD = 74, 141
+"""The exit codes when a file cannot be written, and when nobody reads what is printed."""
+RESUMES = "what is finished is in {}, and the same command resumes from there"
+NO_MISTAKE = {
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "ENOMEM", "EMFILE", "ENFILE", "ESTALE")
+    if hasattr(errno, name)
+}
+"""Errors of the system that no other argument would help against."""
 SOFTMAX_NAMES = f"one of {', '.join(SOFTMAXES)}"
 
 
@@ -54,61 +68,60 @@ def choose_softmax(name: str, parameter: float | None) -> Softmax:
 
 
 @contextlib.contextmanager
-def errors_in_one_sentence(failure: type[Exception] | tuple[()] = ()) -> Iterator[None]:
+def errors_in_one_sentence(
+    failure: type[Exception] | tuple[type[Exception], ...] = (),
+) -> Iterator[None]:
     """A wrong argument is one sentence and exit code 2, not a traceback.
 
     Args:
         failure: what is not the user's mistake: one sentence, too, but exit code 1. `typer.Exit` is
             a `RuntimeError`, so none may be raised within where that is the failure.
     """
-
-    def say(error: Exception) -> None:
-        print("mellowmax:", " ".join(str(error).splitlines()), file=sys.stderr)
-
     try:
         yield
+    except BrokenPipeError:  # see `output_arrives`
+        raise
     except (ValueError, TypeError, OSError) as error:
-        say(error)
-        raise typer.Exit(2) from None
+        _say(error)
+        full = isinstance(error, OSError) and error.errno in NO_MISTAKE
+        raise typer.Exit(NOT_WRITTEN if full else 2) from None
     except failure as error:
-        say(error)
+        _say(error)
         raise typer.Exit(1) from None
 
 
+def _say(error: Exception | str) -> None:
+    print("mellowmax:", " ".join(str(error).splitlines()), file=sys.stderr)
+
+
 @contextlib.contextmanager
-def catch_ctrl_c(unit: str) -> Iterator[threading.Event]:
-    """An event that is set once Ctrl-C was pressed; pressed again, it is a `KeyboardInterrupt`.
-
-    Args:
-        unit: of the work, such as "sweep": the command stops at the end of one.
-    """
-    pressed = threading.Event()
-
-    def remember(number: int, frame: FrameType | None) -> None:
-        if pressed.is_set():
-            raise KeyboardInterrupt
-        pressed.set()
-        text = f"\nstopping at the end of this {unit}; press Ctrl-C again to stop at once"
-        print(text, file=sys.stderr)
-
-    before = signal.signal(signal.SIGINT, remember)
+def output_arrives() -> Iterator[None]:
+    """What is printed within is printed for sure; if it cannot be, that is said."""
     try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        with contextlib.suppress(OSError, ValueError):  # nothing more can be printed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            _say("nobody reads the standard output any more")
+            raise typer.Exit(UNREAD) from None
+        _say(f"the standard output cannot be written: {error.strerror}")
+        raise typer.Exit(NOT_WRITTEN) from None
 
 
-def exit_interrupted(out: Path) -> NoReturn:
-    """Say that the command can be resumed, and exit as after Ctrl-C."""
-    text = f"stopped; what is finished is in {out}, and the same command resumes from there"
-    print(text, file=sys.stderr)
-    raise typer.Exit(INTERRUPTED)
+def exit_interrupted(remark: str) -> NoReturn:
+    """Say that a signal has ended the command and what is on disk, and exit with its code."""
+    say_stopped(remark)
+    raise typer.Exit(exit_code())
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
     """Print names and texts in two columns."""
     for name, text in rows:
-        print(f"{name:14s} {text}")
+        print(f"{name:14s} {text}", flush=True)
 
 
 def keep_compiled_programs() -> None:

@@ -10,7 +10,8 @@ import typer
 
 from .._common import checks
 from .console import INTERRUPTED, errors_in_one_sentence, keep_compiled_programs
-from .options import AsJson, MaxSteps, Quiet, Seed, Workers
+from .film import check_film
+from .options import AsJson, Force, MaxSteps, Quiet, Seed, Workers
 from .progress import time_left
 from .result import Result, print_result, progress_unless
 
@@ -43,6 +44,7 @@ def evaluate(
     workers: Workers = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
+    force: Force = False,
 ) -> None:
     """Let a trained policy play, and say what it earns.
 
@@ -53,6 +55,8 @@ def evaluate(
     """
     try:
         with errors_in_one_sentence(RuntimeError):
+            if render is not None:
+                check_film("--render", render, force=force)
             keep_compiled_programs()
             from .. import deep
             from .film import Film

@@ -11,13 +11,32 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from .._common.files import replacing
-from ..environments.fleet.flatten import make_flat
+from .._common.files import check_output, replacing
 
-__all__ = ["Film"]
+__all__ = ["Film", "check_film"]
+
+COMMENT = b"made by mellowmax evaluate"
+"""In every file, by which it is known again."""
 
 PICTURES_A_SECOND = 25
 """About how many pictures of a second are kept."""
+
+
+def check_film(name: str, path: Path, *, force: bool) -> None:
+    """Raise unless a film may be written to a file; see `check_output`."""
+    if path.suffix.lower() != ".gif":
+        raise ValueError(f"`{name}` must be a file ending in .gif, got {str(path)!r}")
+    check_output(name, path, _is_film, force=force)
+
+
+def _is_film(path: Path) -> bool:
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            return image.info.get("comment") == COMMENT
+    except (OSError, ValueError, SyntaxError):  # it is no picture
+        return False
 
 
 class Film:
@@ -27,12 +46,12 @@ class Film:
     rest of the episode is played when the film is written.
 
     Args:
-        path: of the file.
+        path: of the file, which `check_film` has approved of.
         environment: the id of the environment that is shown.
         pictures: from `deep.watch`.
 
     Raises:
-        ValueError: for a path that is not of a GIF, or an environment that cannot show itself.
+        ValueError: for an environment that cannot show itself.
     """
 
     def __init__(
@@ -41,9 +60,8 @@ class Film:
         environment: str,
         pictures: Iterator[tuple[npt.NDArray[np.uint8], float]],
     ) -> None:
-        if path.suffix.lower() != ".gif" or not path.absolute().parent.is_dir():
-            rule = "`--render` must be a file ending in .gif in a directory that exists"
-            raise ValueError(f"{rule}, got {str(path)!r}")
+        from ..environments.fleet.flatten import make_flat
+
         with contextlib.closing(make_flat(environment)) as env:
             a_second = float(env.metadata.get("render_fps") or 50)
         for name, value in (("SDL_VIDEODRIVER", "dummy"), ("PYGAME_HIDE_SUPPORT_PROMPT", "1")):
@@ -74,5 +92,6 @@ class Film:
                 append_images=one_by_one,
                 duration=self.milliseconds,
                 loop=0,
+                comment=COMMENT,
             )
         return next(count)

@@ -6,11 +6,14 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["AsJson", "Environment", "MaxSteps", "Parameter", "Quiet", "Seed", "Workers"]
+__all__ = ["AsJson", "Environment", "Force", "MaxSteps", "Parameter", "Quiet", "Seed", "Workers"]
 
 Environment: TypeAlias = Annotated[
     str,
     typer.Argument(metavar="ENV", help="The id of a Gymnasium environment with discrete actions."),
+]
+Force: TypeAlias = Annotated[
+    bool, typer.Option("--force", help="Replace files that this command did not write.")
 ]
 Parameter: TypeAlias = Annotated[
     float | None, typer.Option(help="The softmax's own: epsilon, beta or omega.")

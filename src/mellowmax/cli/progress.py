@@ -8,10 +8,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Protocol
+
+from .._common.sudden_end import before_sudden_end, forget
 
 __all__ = ["Bar", "ProgressDisplay", "progress_display", "time_left"]
 
@@ -69,7 +72,16 @@ def progress_display(bars: Sequence[Bar] = (Bar(),)) -> Iterator[ProgressDisplay
         def report(share: float, text: str, name: str = "") -> None:
             display.update(tasks[name], completed=share, total=1.0, description=text)
 
-        yield report
+        before_sudden_end(_show_cursor)
+        try:
+            yield report
+        finally:
+            forget(_show_cursor)
+
+
+def _show_cursor() -> None:
+    """Leave a terminal with its cursor, below the bars."""
+    os.write(2, b"\n\x1b[?25h")
 
 
 class _Lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -10,14 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .._common.files import check_directory
+from .._common.signals import early_end
 from ..experiments.item import ITEMS, SCALES
 from .console import (
-    catch_ctrl_c,
+    RESUMES,
     check_choice,
     errors_in_one_sentence,
     exit_interrupted,
     keep_compiled_programs,
 )
+from .options import Force
 from .progress import Bar, progress_display, time_left
 
 if TYPE_CHECKING:
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["make_cells", "reproduce", "to_be_made"]
 
 AN_HOUR = 3600.0
+MOST_DEVICES = 256
+"""The most devices that are made of a CPU: each has threads of its own."""
 
 
 def reproduce(
@@ -44,6 +50,7 @@ def reproduce(
     yes: Annotated[
         bool, typer.Option("--yes", help="Start what takes longer than an hour without asking.")
     ] = False,
+    force: Force = False,
 ) -> None:
     """Make the paper's figures and tables again, with verdicts.
 
@@ -53,12 +60,15 @@ def reproduce(
     any moment, the same command resumes where it was. Before an item that takes longer than an
     hour (`fig11 --scale paper`: about 18 days on two cores) it asks; without a terminal to ask on,
     it wants `--yes`. The path of the report is printed last. The exit code is 0 when all is done,
-    130 after Ctrl-C, and 2 for an argument that is wrong.
+    1 if an item was not wanted after all, 2 for an argument that is wrong, 74 for a full disk, and
+    130 after Ctrl-C.
     """
+    remark = RESUMES.format(out)
     with errors_in_one_sentence():
         for item in items or []:
             check_choice("ITEM", item, ITEMS)
         check_choice("--scale", scale, SCALES)
+        _check_out(out, force)
         _use_devices(devices)
         keep_compiled_programs()
         from ..experiments import plan
@@ -66,19 +76,36 @@ def reproduce(
 
         plans = plan(items or [], scale, out)
         agreed = to_be_made(plans, lambda sentence: yes or _ask(sentence))
-        record_scale(out, scale)
+        unwanted = [one.name for one in plans if one not in agreed]
         summary = None
-        try:
-            with catch_ctrl_c("cell") as pressed:
-                made = make_cells(agreed, out, pressed.is_set)
+        if agreed:
+            record_scale(out, scale)
+            with early_end(remark) as stop:
+                made = make_cells(agreed, out, stop.is_set)
                 if made and _first_of_all_processes():
                     summary = write_report(out, scale, plans)
-        except KeyboardInterrupt:
-            pressed.set()
-    if pressed.is_set():
-        exit_interrupted(out)
+            if stop.is_set():
+                exit_interrupted(remark)
     if summary is not None:
         print_summary(summary, [one.name for one in plans])
+    if unwanted:
+        print(f"mellowmax: not made, as was wanted: {', '.join(unwanted)}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _check_out(out: Path, force: bool) -> None:
+    """Raise unless a reproduction may be written there."""
+    from .report import RECORD
+
+    files = ("report.html", "report.md", RECORD)
+
+    def ours(out: Path) -> bool:
+        try:
+            return json.loads((out / RECORD).read_text())["scale"] in SCALES
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+
+    check_directory("--out", out, files, ours, force=force)
 
 
 def _use_devices(count: int | None) -> None:
@@ -90,8 +117,8 @@ def _use_devices(count: int | None) -> None:
         given = {name: int(os.environ[key]) for name, key in names.items() if key in os.environ}
         jax.distributed.initialize(**given)
     if count is not None:
-        if count < 1:
-            raise ValueError(f"`--devices` must be at least 1, got {count}")
+        if not 1 <= count <= MOST_DEVICES:
+            raise ValueError(f"`--devices` must be from 1 to {MOST_DEVICES}, got {count}")
         jax.config.update("jax_num_cpu_devices", count)
         there = len(jax.local_devices())
         if there != count:

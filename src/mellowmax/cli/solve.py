@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .._common import npz
+from .._common.files import check_output
+from .._common.signals import early_end
 from .console import (
-    INTERRUPTED,
     SOFTMAX_NAMES,
-    catch_ctrl_c,
     choose_softmax,
     errors_in_one_sentence,
+    exit_interrupted,
     keep_compiled_programs,
 )
 from .describe import describe_solution, sizes
-from .options import AsJson, Parameter, Quiet
+from .options import AsJson, Force, Parameter, Quiet
 from .progress import time_left
 from .result import Result, print_result, progress_unless
 
@@ -50,6 +52,7 @@ def solve(
     as_json: AsJson = False,
     quiet: Quiet = False,
     operator: Annotated[str | None, typer.Option(hidden=True)] = None,
+    force: Force = False,
 ) -> None:
     """Plan in an MDP: values under an operator, with bounds.
 
@@ -62,18 +65,19 @@ def solve(
     """
     with errors_in_one_sentence():
         pair = choose_softmax(_one_name(softmax, operator), parameter)
-        if not out.absolute().parent.is_dir():
-            raise ValueError(f"`--out` must be in a directory that exists, got {str(out)!r}")
+        check_output(
+            "--out", out, lambda path: npz.kind_of(path) == "solution", source=model, force=force
+        )
         mdp = _load(model, discount)
         keep_compiled_programs()
         from .. import planning
 
-        with catch_ctrl_c("sweep") as pressed, progress_unless(quiet) as report:
+        with early_end("nothing was written") as stop, progress_unless(quiet) as report:
             way = _Way()
 
             def callback(progress: SolveProgress) -> bool:
                 report(way.share(progress), way.text(progress))
-                return pressed.is_set()
+                return stop.is_set()
 
             solution = planning.solve(
                 mdp,
@@ -89,8 +93,8 @@ def solve(
     rows = [("model", f"{model}: {sizes(mdp)}"), *solution.rows(), ("written", str(out))]
     data = {"model": model, **found.data, "seconds": solution.seconds, "written": str(out)}
     print_result(Result(rows, data, found.table), as_json=as_json, quiet=quiet)
-    if pressed.is_set():
-        raise typer.Exit(INTERRUPTED)
+    if stop.is_set():
+        exit_interrupted(f"{out} has the values as far as they came")
     if not solution.converged:
         raise typer.Exit(1)
 

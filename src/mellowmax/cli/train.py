@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,17 +16,18 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-from .._common.files import replacing
+from .._common.files import check_directory, replacing
+from .._common.signals import early_end
 from .console import (
+    RESUMES,
     SOFTMAX_NAMES,
-    catch_ctrl_c,
     choose_softmax,
     errors_in_one_sentence,
     exit_interrupted,
     keep_compiled_programs,
     print_rows,
 )
-from .options import Environment, MaxSteps, Parameter, Seed, Workers
+from .options import Environment, Force, MaxSteps, Parameter, Seed, Workers
 from .progress import progress_display, time_left
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["train"]
 
+FILES = ("episodes.csv", "learning_curve.svg", "learning_curve.png")
 LAST = 100
 """The mean return at the end is of so many episodes of each run."""
 
@@ -70,6 +71,7 @@ def train(
     ] = True,
     max_steps: MaxSteps = None,
     workers: Workers = None,
+    force: Force = False,
 ) -> None:
     """Train a policy network by REINFORCE.
 
@@ -78,11 +80,13 @@ def train(
     The directory has a checkpoint, `episodes.csv` with every episode, and the learning curve as
     `learning_curve.svg` and `.png`. Stopped by Ctrl-C or killed at any moment, the same command
     resumes from the checkpoint and ends with the same numbers; with more `--episodes` it plays on.
-    The exit code is 0 when all episodes are played, 130 after Ctrl-C, 2 for an argument that is
-    wrong, and 1 if an environment fails.
+    The exit code is 0 when all episodes are played, 1 if the training diverges or an environment
+    fails, 2 for an argument that is wrong, 74 for a full disk, 130 after Ctrl-C.
     """
-    with errors_in_one_sentence(RuntimeError):
+    remark = RESUMES.format(out)
+    with errors_in_one_sentence((RuntimeError, FloatingPointError)):
         last_layer = choose_softmax(softmax, parameter)
+        check_directory("--out", out, FILES, _is_training, force=force)
         keep_compiled_programs()
         from .. import deep
         from .learning_curve import draw
@@ -99,53 +103,43 @@ def train(
             normalise=normalise,
             through_temperature=through_temperature,
         )
-        _check_writable(out)
         pace = _Pace()
-        try:
-            with catch_ctrl_c("batch") as pressed:
-                with progress_display() as report:
+        with early_end(remark) as stop:
+            with progress_display() as report:
 
-                    def callback(progress: deep.TrainProgress) -> bool:
-                        report(progress.episodes / progress.total, pace(progress))
-                        return pressed.is_set()
+                def callback(progress: deep.TrainProgress) -> bool:
+                    report(progress.episodes / progress.total, pace(progress))
+                    return stop.is_set()
 
-                    result = deep.train(
-                        learner,
-                        environment,
-                        episodes=episodes,
-                        runs=runs,
-                        seed=seed,
-                        max_steps=max_steps,
-                        workers=workers,
-                        checkpoint=out,
-                        callback=callback,
-                    )
-                _write_episodes(out / "episodes.csv", result)
-                title = f"{environment}, {learner.softmax}"
-                draw(out / "learning_curve.svg", _returns(result), batch, softmax, title)
-                print_rows(
-                    [
-                        ("environment", environment),
-                        ("softmax", str(learner.softmax)),
-                        *_rows(result, pace),
-                        ("written", str(out)),
-                    ]
+                result = deep.train(
+                    learner,
+                    environment,
+                    episodes=episodes,
+                    runs=runs,
+                    seed=seed,
+                    max_steps=max_steps,
+                    workers=workers,
+                    checkpoint=out,
+                    callback=callback,
                 )
-        except KeyboardInterrupt:
-            pressed.set()
-    if pressed.is_set():
-        exit_interrupted(out)
+            _write_episodes(out / "episodes.csv", result)
+            print_rows(
+                [
+                    ("environment", environment),
+                    ("softmax", str(learner.softmax)),
+                    *_rows(result, pace),
+                    ("written", str(out)),
+                ]
+            )
+            title = f"{environment}, {learner.softmax}"
+            draw(out / "learning_curve.svg", _returns(result), batch, softmax, title)
+    if stop.is_set():
+        exit_interrupted(remark)
 
 
-def _check_writable(out: Path) -> None:
-    """Raise unless files can be written there, or a directory made for them."""
-    there = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
-    try:
-        with tempfile.TemporaryFile(dir=there):
-            pass
-    except OSError as error:
-        rule = "`--out` must be a directory that can be written to"
-        raise ValueError(f"{rule}, got {str(out)!r}: {error.strerror}") from error
+def _is_training(out: Path) -> bool:
+    """Is there a checkpoint?"""
+    return any(out.glob("runs-*.npz"))
 
 
 class _Pace:

@@ -30,7 +30,7 @@ from .._common import checks
 from .._common.discount import DEFAULT
 from .._rows.arguments import check_parameter
 from .._typing import ArrayLike
-from ..softmax import Mellowmax, Softmax
+from ..softmax import EpsilonGreedy, Max, Mean, Mellowmax, Softmax
 from .episodes import CHUNK, Episodes
 from .network import HeldTemperature, Network, Policy
 
@@ -245,7 +245,8 @@ def reinforce(
     The defaults are the paper's, where it states them.
 
     Args:
-        softmax: the last layer.
+        softmax: the last layer. The policies of `Max`, `Mean` and `EpsilonGreedy` do not change
+            when the network's weights change a little, so that there is nothing to learn from.
         learning_rate: what the optimiser's steps are multiplied with.
         discount: from 0 to 1; None for the environment's own, or 0.99 where it has none.
         batch: how many episodes there are between two updates.
@@ -278,6 +279,10 @@ def reinforce(
         learning" (1992).
     """
     checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(8.0)")
+    if isinstance(softmax, Max | Mean | EpsilonGreedy):
+        rule = "`softmax` must have a policy that changes with the network's weights, smoothly"
+        reason = "whose gradient is 0 wherever it exists, so that REINFORCE learns nothing"
+        raise ValueError(f"{rule}; got {softmax!r}, {reason}")
     if not through_temperature:
         if type(softmax) is not Mellowmax:
             rule = "`through_temperature` must be True for a softmax other than Mellowmax"

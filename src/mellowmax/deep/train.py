@@ -16,7 +16,7 @@ import dataclasses
 import functools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common import checks
+from .._common.locks import only_one
 from .._common.runs import (
     gather_settings,
     key_data,
@@ -88,7 +89,8 @@ def train(
         workers: how many processes the Gymnasium environments of 32 runs are spread over; 0 for
             this process, None for what suits the cores. Rollouts have their own.
         checkpoint: a directory where what has been learned is kept; a run whose checkpoint is there
-            is resumed. Nothing is lost but the last seconds when the process is killed.
+            is resumed. Nothing is lost but the last seconds when the process is killed. No other
+            process can train in the same directory meanwhile.
         seconds_between_checkpoints: how often.
         callback: is called after each batch of episodes; what returns True stops, and the episodes
             that were not played have the return NaN.
@@ -98,7 +100,10 @@ def train(
 
     Raises:
         TypeError: for an argument of the wrong kind.
-        ValueError: for one that does not fit, such as a checkpoint of another training.
+        ValueError: for one that does not fit, such as a checkpoint of another training, or
+            one in which another process is training.
+        FloatingPointError: when what a run has learned, or a return, is not finite any more. The
+            checkpoint has what was learned up to the batch before.
 
     Examples:
         >>> from mellowmax import Boltzmann
@@ -129,14 +134,17 @@ def train(
         key_data(seed, settings)[setting],
         np.tile(numbers, len(setting) // len(numbers)),
     )
-    checkpoints = None
-    if checkpoint is not None:
-        Path(checkpoint).mkdir(parents=True, exist_ok=True)
-        name = environment.name if isinstance(environment, Rollouts) else name_of(environment)
-        checkpoints = _Checkpoints(Path(checkpoint), name, seconds_between_checkpoints)
-    blocks = [_Block(lanes, first, rollouts, n_episodes, checkpoints) for first in firsts]
-    reporter = ProgressReporter(callback, [block.state.log for block in blocks], learner.batch)
-    side_by_side(lambda block: block.train(reporter), blocks, at_once, reporter.stop)
+    with contextlib.ExitStack() as held:
+        checkpoints = None
+        if checkpoint is not None:
+            directory = Path(checkpoint)
+            directory.mkdir(parents=True, exist_ok=True)
+            held.enter_context(only_one("checkpoint", directory))
+            name = environment.name if isinstance(environment, Rollouts) else name_of(environment)
+            checkpoints = _Checkpoints(directory, name, seconds_between_checkpoints)
+        blocks = [_Block(lanes, first, rollouts, n_episodes, checkpoints) for first in firsts]
+        reporter = ProgressReporter(callback, [block.state.log for block in blocks], learner.batch)
+        side_by_side(lambda block: block.train(reporter), blocks, at_once, reporter.stop)
     return _gather(blocks, (*settings, len(numbers)))
 
 
@@ -176,7 +184,8 @@ class _Block:
         learners, data, numbers = lanes.of_block(first)
         self.learners: Reinforce = jax.tree.map(jnp.asarray, learners)
         self.keys = run_keys(jnp.asarray(data), jnp.asarray(numbers))
-        self.rollouts, self.episodes, self.checkpoints = rollouts, episodes, checkpoints
+        self.first, self.rollouts, self.episodes = first, rollouts, episodes
+        self.checkpoints = checkpoints
         states = _init(self.learners, self.keys, rollouts.n_observations, rollouts.n_actions)
         self.state = BlockState(states, EpisodeLog.empty(runs, episodes))
         if checkpoints is not None:
@@ -198,7 +207,12 @@ class _Block:
         saved = -math.inf  # the first batch is saved at once
         with contextlib.closing(batches):
             for lanes, episodes in batches:
-                state.states, returns = _update(self.learners, state.states, lanes, episodes)
+                learned, returns = _update(self.learners, state.states, lanes, episodes)
+                if diverged := self._diverged(lanes, learned, returns):
+                    if self.checkpoints:
+                        save(self.path, self.description, state)
+                    raise FloatingPointError(diverged)
+                state.states = learned
                 state.log.add(lanes, np.asarray(returns), np.asarray(episodes.lengths))
                 stopped = reporter.report()
                 if self.checkpoints and time.monotonic() - saved >= self.checkpoints.seconds:
@@ -208,6 +222,27 @@ class _Block:
                     break
         if self.checkpoints:
             save(self.path, self.description, state)
+
+    def _diverged(
+        self, lanes: Iterable[int], learned: ReinforceState, returns: jax.Array
+    ) -> str | None:
+        """A sentence about the first run that has learned or earned something not finite."""
+        if _all_finite((learned, returns)):
+            return None
+        for lane, earned in zip(lanes, returns, strict=True):
+            if lane >= len(self.state.log.done):  # it has no run
+                continue
+            for what, numbers in (
+                ("return", earned),
+                ("weight", jax.tree.map(lambda x, lane=lane: x[lane], learned)),
+            ):
+                if not _all_finite(numbers):
+                    return (
+                        f"the training has diverged: run {self.first + lane} has a {what} that is "
+                        f"not finite after {self.state.log.done[lane] + 1} batches; a smaller "
+                        "learning rate may help"
+                    )
+        return None
 
     def policies(self) -> Policy:
         """Those of the lanes that have a run."""
@@ -245,6 +280,10 @@ def _update(
     else:
         learned, returns = jax.vmap(one)(*some, episodes)
     return jax.tree.map(lambda x, y: x.at[lanes].set(y), states, learned), returns
+
+
+def _all_finite(tree: object) -> bool:
+    return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree))
 
 
 def _gather(blocks: list[_Block], shape: Shape) -> DeepResult:

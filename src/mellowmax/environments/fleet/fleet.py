@@ -19,6 +19,7 @@ from gymnasium.vector.utils import batch_space
 
 from ..._common import checks
 from ..._common.gymnasium_ids import make
+from ..._common.sudden_end import before_sudden_end, forget
 from ..._typing import Bools
 from .worker import DONE, RESET, REST, SIZE, STEP, Group, main, record_of
 
@@ -154,7 +155,9 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            process_group=0,  # Ctrl-C in a terminal is for the process that commands
         )
+        before_sudden_end(self._process.kill)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._commands, self._answers = self._process.stdin, self._process.stdout
@@ -185,3 +188,4 @@ class _Worker:
             self._commands.close()
         self._answers.close()
         self._process.wait()
+        forget(self._process.kill)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import struct
 import sys
 import traceback
@@ -102,14 +101,19 @@ def record_of(space: Any) -> np.dtype[Any]:
 
 def serve(commands: BinaryIO, answers: BinaryIO) -> None:
     """Do what is commanded, until there are no more commands."""
-    (size,) = SIZE.unpack(commands.read(SIZE.size))
-    make, count = pickle.loads(commands.read(size))  # from the process that started this one
+    head = commands.read(SIZE.size)
+    task = commands.read(SIZE.unpack(head)[0]) if len(head) == SIZE.size else b""
+    if not task or len(task) < SIZE.unpack(head)[0]:
+        return  # the process that started this one has ended already
+    make, count = pickle.loads(task)
     try:
         group = Group(make, count)
         answers.write(DONE)
         answers.flush()
         while command := commands.read(1):
             numbers = np.frombuffer(commands.read(8 * count), np.int64)
+            if len(numbers) < count:
+                return
             (group.reset if command == RESET else group.step)(numbers)
             answers.write(DONE)
             answers.write(group.records.tobytes())
@@ -123,7 +127,6 @@ def serve(commands: BinaryIO, answers: BinaryIO) -> None:
 
 def main() -> None:
     """Serve on the standard input and output; what environments print goes to standard error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that commands
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
