@@ -148,7 +148,7 @@ def test_only_a_solution_is_replaced_unless_it_is_forced(here):
     (here / "text.npz").write_text("not a model")
     done = call("solve", "model.npz", "--softmax", "max", "--out", "text.npz", "--force")
     assert done.exit_code == 0, done.stderr
-    assert npz.is_kind("text.npz", "solution")
+    assert npz.kind_of("text.npz") == "solution"
 
 
 def test_an_option_that_is_no_number_is_a_usage_error():
