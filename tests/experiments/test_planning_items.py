@@ -178,19 +178,48 @@ def test_branches_are_of_fixed_points():
     assert branches["stable"][branches["beta"] < 16.4].all()
 
 
-def test_the_points_of_figure_4_are_off_by_what_was_measured():
+def beta_of_a_fixed_point(action, q):
+    """The one beta with this value of an action at a fixed point: a value gives the other one."""
+    reward, stay = FITTED["ab".index(action)]
+    value = (q - reward) / (0.98 * stay)
+    a, b = FITTED[:, 0] + 0.98 * FITTED[:, 1] * value
+    return math.log((value - a) / (b - value)) / (b - a)  # value = (a + e^(beta (b - a)) b) / ...
+
+
+def test_every_point_of_figure_4_is_near_a_branch_at_a_beta_near_its_own():
+    """By the closed form of the branch as a function of the value, up to its straight pieces."""
     distances = made("fig4")[1]["distances"]
     assert len(distances) == 157
-    assert (distances["distance"] <= 0.006).sum() == 113
-    assert distances["distance"].max() == pytest.approx(0.0139, abs=5e-5)
+    assert distances["distance"].max() <= 0.006
+    for point in distances.iloc[::7].itertuples():
+        off = point.distance + 2e-4
+        near = point.paper + np.arange(-off, off, 1e-5)
+        betas = np.array([beta_of_a_fixed_point(point.action, q) for q in near])
+        assert abs(betas - point.beta).min() <= 0.005 + 1e-3
+        inside = abs(near - point.paper) < point.distance - 2e-4
+        assert (abs(betas[inside] - point.beta) > 0.005 - 1e-3).all()
     claims = fig4.judge(made("fig4")[1]).claims
-    assert [claim.holds for claim in claims] == [True, True, False, False]
-    assert "113 of them" in claims[3].ours
+    assert [claim.holds for claim in claims] == [True, True, False, True]
+    assert "157 of them" in claims[3].ours
+
+
+def test_the_distance_is_to_what_a_curve_is_near_the_beta_of_a_point():
+    beta, q = np.array([0.0, 1.0, 0.5]), np.array([0.0, 1.0, 2.0])  # it folds at 1
+    for at, value, distance in (
+        (0.2, 0.2, 0.0),
+        (0.2, 0.3, 0.1 - 0.005),
+        (0.7, 0.9, 0.2 - 0.005),
+        (0.7, 1.7, 0.1 - 2 * 0.005),  # the branch beyond the fold is the nearer one
+        (1.003, 1.0, 0.0),
+        (1.006, 1.0, math.inf),
+    ):
+        point = pd.Series({"beta": at, "paper": value})
+        assert fig4._distance(beta, q, point) == pytest.approx(distance, abs=1e-12)
 
 
 def test_figure_4_can_fail_and_hold():
-    def nothing_off(table):
-        return table.assign(distance=0.0)
+    def off(table):
+        return table.assign(distance=[0.007] + [0.0] * (len(table) - 1))
 
     def moved(table):
         return table.assign(beta=table["beta"] + 0.03)
@@ -201,11 +230,12 @@ def test_figure_4_can_fail_and_hold():
     def holds(tables):
         return [claim.holds for claim in fig4.judge(tables).claims]
 
-    assert holds(altered("fig4", "distances", nothing_off)) == [True, True, False, True]
-    assert holds(altered("fig4", "folds", moved)) == [True, False, False, False]
-    assert holds(altered("fig4", "counts", gone)) == [False, True, False, False]
+    assert holds(altered("fig4", "distances", off)) == [True, True, False, False]
+    assert holds(altered("fig4", "folds", moved)) == [True, False, False, True]
+    assert holds(altered("fig4", "counts", gone)) == [False, True, False, True]
     beyond = altered("fig4", "folds", lambda table: table.assign(beta=table["beta"] + 1))
-    assert holds(beyond) == [False] * 4
+    assert holds(beyond) == [False, False, False, True]
+    assert "by construction" in fig4.judge(beyond).summary
 
 
 @pytest.mark.parametrize(("name", "operator"), [("fig5", "boltzmann"), ("fig6", "mellowmax")])

@@ -66,12 +66,14 @@ def entries(tmp_path_factory):
     long = "at_a_place_without_any_space_" * 6
     yes = Claim("Mellowmax reaches a return of 9.", "about 9", "9.02 (8.87 to 9.17)", True)
     no = Claim("Its best ω <b>beats</b> β & ε", "by 10 %", f"by -2 % (-6 % to 3 %) {long}", False)
+    open_ = Claim("In the end it wins.", "by 17", "not tested", None)
     return [
         entry(home, "fig2", "Boltzmann's SARSA does not settle", (yes, yes), columns=2),
         entry(
             home, "fig9", "Returns <i>on</i> the taxi", (yes, no), deviations=("One | two", "$x$")
         ),
         entry(home, "table1", "Planning", (no,), columns=3, rows=3, deviations=("A third.",)),
+        entry(home, "fig11", "Landing", (yes, no, open_)),
     ]
 
 
@@ -150,7 +152,7 @@ def test_the_page_is_well_formed_and_semantic(read):
     inside = {a["href"][1:] for a in read.all("a") if a["href"].startswith("#")}
     assert inside <= set(ids)
     assert not read.all("script")
-    assert len(read.all("figcaption")) == len(read.all("figure")) == len(read.all("img")) == 3
+    assert len(read.all("figcaption")) == len(read.all("figure")) == len(read.all("img")) == 4
     assert all(attributes["alt"] for attributes in read.all("img"))
 
 
@@ -172,7 +174,8 @@ def test_the_verdicts_come_first_and_every_item_is_there(entries, page, read):
     first = text[: text.index("Claims")]
     for e in entries:
         assert first.index(e.verdict.summary) < first.index("Missing or not finished")
-    assert "Of 3 finished items: 1 reproduced, 1 partly reproduced, 1 not reproduced." in first
+    assert "Of 4 finished items: 1 reproduced, 1 partly reproduced, 1 not reproduced, " in first
+    assert "1 undecided." in first
     assert "Missing or not finished: fig4, <fig5>." in first
     html = page.read_text(encoding="utf-8")
     assert html.index("<table") < html.index("<figure")
@@ -180,8 +183,9 @@ def test_the_verdicts_come_first_and_every_item_is_there(entries, page, read):
         (Outcome.REPRODUCED, "good"),
         (Outcome.PARTLY, "half"),
         (Outcome.NOT, "bad"),
+        (Outcome.UNDECIDED, "open"),
     ):
-        assert len(re.findall(f'badge {kind}"><svg.*?</svg>{word}<', html)) == 2
+        assert len(re.findall(f'badge {kind}"><svg.*?</svg>{word}<', html)) == 2 + (kind == "open")
     for e in entries:
         for said in (e.title, e.rule, e.command, e.device, *e.deviations, "3 min 20 s"):
             assert said in text
@@ -240,7 +244,7 @@ def test_times_in_words(seconds, words):
 def test_markdown_is_a_table_of_verdicts_and_one_of_claims_for_each_item(entries, markdown):
     text = markdown(entries, missing=("fig4",))
     tables = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
-    assert [table.count("\n") - 2 for table in tables] == [3, 2, 2, 1]
+    assert [table.count("\n") - 2 for table in tables] == [4, 2, 2, 1, 3]
     for line in "".join(tables).splitlines():
         assert len(re.findall(r"(?<!\\)\|", line)) == 5
     assert r"&lt;b&gt;beats&lt;/b&gt; β &amp; ε" in text
@@ -254,7 +258,7 @@ def test_the_page_in_chromium(tab, page, width, scheme):
     found = check_page(tab, page, width, scheme)
     assert found["complaints"] == []
     assert found["loads"] == [page.resolve().as_uri()]
-    assert found["images"] == 3
+    assert found["images"] == 4
     assert found["broken_images"] == []
     assert found["client_width"] == width
     assert found["scroll_width"] <= width

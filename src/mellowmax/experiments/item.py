@@ -47,6 +47,8 @@ class Outcome(enum.StrEnum):
     REPRODUCED = "reproduced"
     PARTLY = "partly reproduced"
     NOT = "not reproduced"
+    UNDECIDED = "undecided"
+    """What was run is too little to tell."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +60,8 @@ class Claim:
     """What the paper has, in words."""
     ours: str
     """What was measured, with its interval."""
-    holds: bool
+    holds: bool | None
+    """None where this scale cannot tell."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,8 +73,10 @@ class Verdict:
 
     @property
     def outcome(self) -> Outcome:
-        """Reproduced if every claim holds, not reproduced if none does."""
+        """Undecided if a claim is; else reproduced if all hold, not reproduced if none does."""
         held = [claim.holds for claim in self.claims]
+        if None in held:
+            return Outcome.UNDECIDED
         if all(held):
             return Outcome.REPRODUCED
         return Outcome.PARTLY if any(held) else Outcome.NOT

@@ -12,6 +12,7 @@ from ..experiments.item import Outcome, Verdict
 
 __all__ = [
     "CLAIMS",
+    "HOLDS",
     "PAPER",
     "VERDICTS",
     "Entry",
@@ -26,6 +27,12 @@ VERDICTS = ("Item", "What", "Verdict", "In short")
 """The head of the table of verdicts."""
 CLAIMS = ("Claim", "The paper", "Here", "Holds")
 """The head of an item's table of claims."""
+HOLDS = {
+    True: (Outcome.REPRODUCED, "yes"),
+    False: (Outcome.NOT, "no"),
+    None: (Outcome.UNDECIDED, "undecided"),
+}
+"""What the last column of that table says, and the outcome it looks like."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +66,7 @@ class Entry:
 def count(entries: Sequence[Entry]) -> str:
     """How many items there are of each outcome, as a sentence."""
     found = [entry.verdict.outcome for entry in entries]
-    counts = ", ".join(f"{found.count(outcome)} {outcome}" for outcome in Outcome)
+    counts = ", ".join(f"{found.count(o)} {o}" for o in Outcome if o in found or not found)
     return f"Of {len(found)} finished item{'s' * (len(found) != 1)}: {counts}."
 
 

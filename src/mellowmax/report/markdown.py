@@ -8,7 +8,17 @@ from html import escape
 from pathlib import Path
 
 from .._common.files import replacing
-from .entry import CLAIMS, PAPER, VERDICTS, Entry, count, first_deviations, unfinished, verdict_row
+from .entry import (
+    CLAIMS,
+    HOLDS,
+    PAPER,
+    VERDICTS,
+    Entry,
+    count,
+    first_deviations,
+    unfinished,
+    verdict_row,
+)
 
 __all__ = ["write_markdown"]
 
@@ -39,7 +49,7 @@ def write_markdown(
     ]
     for entry, first in zip(entries, first_deviations(entries), strict=True):
         claims = (
-            (*map(_plain, (c.statement, c.paper, c.ours)), "yes" if c.holds else "no")
+            (*map(_plain, (c.statement, c.paper, c.ours)), HOLDS[c.holds][1])
             for c in entry.verdict.claims
         )
         parts += [

@@ -21,19 +21,33 @@ import pyarrow.parquet as pq
 
 from .._common.files import replacing
 from ..experiments.item import Outcome
-from .entry import CLAIMS, PAPER, VERDICTS, Entry, count, first_deviations, unfinished, verdict_row
+from .entry import (
+    CLAIMS,
+    HOLDS,
+    PAPER,
+    VERDICTS,
+    Entry,
+    count,
+    first_deviations,
+    unfinished,
+    verdict_row,
+)
 
 __all__ = ["write_page"]
 
 ROWS = 8
 """How many rows of a table are shown."""
-SHAPES = {  # in a box of 16: a tick, a half-filled circle, a cross
+SHAPES = {  # in a box of 16: a tick, a half-filled circle, a cross, a question mark
     Outcome.REPRODUCED: ("good", '<path d="M3 8.5 6.5 12 13 4.5"/>'),
     Outcome.PARTLY: (
         "half",
         '<circle cx="8" cy="8" r="5.5"/><path class="full" d="M8 2.5a5.5 5.5 0 0 1 0 11z"/>',
     ),
     Outcome.NOT: ("bad", '<path d="m4 4 8 8m0-8-8 8"/>'),
+    Outcome.UNDECIDED: (
+        "open",
+        '<path d="M4.8 5.6a3.2 3.2 0 1 1 4.6 2.9C8.4 9 8 9.5 8 10.5"/><path d="M8 13v.6"/>',
+    ),
 }
 
 
@@ -113,7 +127,7 @@ def _verdicts(entries: Sequence[Entry]) -> str:
 
 def _item(entry: Entry, first: int, home: Path) -> str:
     claims = (
-        (*map(escape, (c.statement, c.paper, c.ours)), _holds(c.holds))
+        (*map(escape, (c.statement, c.paper, c.ours)), _badge(*HOLDS[c.holds]))
         for c in entry.verdict.claims
     )
     config = ((escape(name), escape(_value(value))) for name, value in entry.config.items())
@@ -141,10 +155,6 @@ def _item(entry: Entry, first: int, home: Path) -> str:
 {_table(("Setting", "Value"), config, f"Settings of {entry.name}", "config")}
 {tables and f"<h3>Tables</h3>{tables}"}
 </section>"""
-
-
-def _holds(holds: bool) -> str:
-    return _badge(Outcome.REPRODUCED, "yes") if holds else _badge(Outcome.NOT, "no")
 
 
 def _figure(entry: Entry, name: str, path: Path, home: Path) -> str:

@@ -357,7 +357,7 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
         claims.append(Claim(statement, theirs, f"{ours}; z = {z:.2f}", bool(abs(z) <= LEVEL)))
         if not (settings[f"z_{operator}_{name}"].abs() <= LEVEL).any():
             never.append(f"{words[name]}, {operator}")
-    held = sum(claim.holds for claim in claims)
+    held = sum(claim.holds is True for claim in claims)
     boltz, mm = own["boltz"], own["mm"]
     names = ("unterminated", "several", prefix + "iterations")
     better = [bool(mm[name] < boltz[name]) for name in names]
