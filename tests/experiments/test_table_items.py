@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from mellowmax.experiments import style
 from mellowmax.experiments.item import Outcome
 from mellowmax.experiments.items import fig7, table1
 from mellowmax.experiments.printed_table import PRINTED, z_of_a_count, z_of_settings
+from mellowmax.experiments.two_state_sweeps import SWEEPS, count_sweeps
 from mellowmax.mdp import random_mdp, two_state
 from mellowmax.planning import solve
 from mellowmax.planning.batch import Batch, find_fixed_points, value_iteration
@@ -80,11 +82,61 @@ def test_the_stated_curve_is_that_of_solve():
 
 def test_the_distance_is_that_of_its_points():
     nearest = made("fig7")[1]["nearest"]
-    for (_, target, _), rows in nearest.groupby(["labels", "target", "delta"]):
+    choice = ["rule", "sweeps", "labels", "delta", "target"]
+    for (*_, target), rows in nearest.groupby(choice):
         if target != "all":
             rows = rows[rows.operator == target]
         distance = abs(np.log(rows.iterations / rows.paper)).mean()
         assert rows.distance.iloc[0] == pytest.approx(distance, rel=1e-12)
+
+
+@pytest.mark.parametrize("sweeps", SWEEPS)
+@pytest.mark.parametrize("beta", [16.51, 30.0])
+def test_a_run_is_done_when_its_values_are_near_where_they_end(sweeps, beta):
+    """Against sweeps by the formulas of section 2 alone."""
+    labels = ((0.12211, 0.98 * 0.65867), (0.03284, 0.98 * 0.99075))
+
+    def swept(q):
+        old = list(q)
+        for i, (reward, flow) in enumerate(labels):
+            now = q if sweeps == "in-place" else old
+            weights = [math.exp(beta * x) for x in now]
+            value = sum(w * x for w, x in zip(weights, now, strict=True)) / sum(weights)
+            q = [*q[:i], reward + flow * value, *q[i + 1 :]]
+        return q
+
+    path = [[0.8, 0.8]]
+    while len(path) < 20_000:
+        path.append(swept(path[-1]))
+    tolerances = [0.1, 0.003, 1e-5]
+    by_hand = [
+        next(i for i, q in enumerate(path) if max(map(abs, np.subtract(q, path[-1]))) < tolerance)
+        for tolerance in tolerances
+    ]
+    counts = count_sweeps(
+        two_state(),
+        "boltz",
+        np.array([beta, beta]),
+        np.full((2, 2), 0.8),
+        tolerances=tolerances,
+        limit=8000,
+        rule="distance",
+        sweeps=sweeps,
+    )
+    assert counts.T.tolist() == [by_hand, by_hand]
+
+
+def test_the_rules_beside_algorithm_2_change_nothing_in_the_verdict():
+    tables = dict(made("fig7")[1])
+    rules = tables["rules"]
+    assert len(rules) == 4
+    near = rules.query("rule == 'distance'")
+    assert near.factor.min() < rules.query("rule == 'change'").factor.min()
+    nearest = tables["nearest"]
+    other = (nearest.rule != "change") | (nearest.sweeps != "in-place")
+    before = fig7.judge(tables).claims
+    tables["nearest"] = nearest.assign(distance=nearest.distance.where(~other, 0.0))
+    assert fig7.judge(tables).claims == before
 
 
 def test_the_paper_itself_passes_figure_7():
@@ -96,7 +148,9 @@ def test_the_paper_itself_passes_figure_7():
 
 
 def test_figure_7_can_fail():
-    tables = {name: table.assign(iterations=100.0) for name, table in made("fig7")[1].items()}
+    whole = made("fig7")[1]
+    tables = {name: whole[name].assign(iterations=100.0) for name in ("stated", "nearest")}
+    tables["rules"] = whole["rules"]
     tables["stated"].loc[tables["stated"].operator == "mm", "iterations"] = 200.0
     assert fig7.judge(tables).outcome is Outcome.NOT
 

@@ -1,0 +1,68 @@
+"""How figure 7 is drawn: iterations by parameter, and how far choices are from the figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from .._typing import Floats
+from . import paper, style
+
+__all__ = ["curve", "draw_distances", "draw_iterations"]
+
+
+def curve(table: pd.DataFrame, operator: str) -> tuple[Floats, Floats]:
+    """The parameters of an operator and its iterations."""
+    rows = table[table.operator == operator]
+    return rows.parameter.to_numpy(), rows.iterations.to_numpy()
+
+
+def draw_iterations(shown: Sequence[tuple[str, pd.DataFrame]]) -> Figure:
+    """Four panels of one scale, each with the curves of a choice over the paper's points.
+
+    Args:
+        shown: the title and the table of each panel.
+    """
+    points = paper.read("fig7_iterations")
+    figure, axes = style.figure(columns=2, rows=2)
+    for axis, (title, table) in zip(axes.flat, shown, strict=True):
+        for operator, colour in paper.OPERATORS.items():
+            x, y = curve(table, operator)
+            if operator == "max":
+                axis.axhline(y[0], label="max, here", **style.COLOURS[colour])
+            else:
+                axis.plot(x, y, label=f"{operator}, here", **style.COLOURS[colour])
+            theirs = points[points.operator == operator]
+            axis.plot(
+                theirs.parameter,
+                theirs.iterations,
+                **style.PAPER | {"linestyle": "none"},
+                label="the paper, all three" if operator == "max" else None,
+            )
+        axis.set(yscale="log", xlabel="beta of boltz, omega of mm", ylabel="iterations")
+        axis.set(ylim=(10, 10_000))
+        axis.set_title(title, fontsize=10)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure
+
+
+def draw_distances(nearest: pd.DataFrame, words: Mapping[str, str]) -> Figure:
+    """How far the nearest initial values are from the paper's points, by delta and rule.
+
+    Args:
+        nearest: the nearest choice for each rule, kind of sweeps, labels and delta.
+        words: of each rule.
+    """
+    figure, axis = style.figure()
+    colours = dict(zip(words, ("#000000", "#D55E00"), strict=True))
+    for (rule, kind), rows in nearest.groupby(["rule", "sweeps"], sort=False):
+        least = rows[rows.target == "all"].groupby("delta").distance.min()
+        look = {"color": colours[rule], "linestyle": "-" if kind == "in-place" else "--"}
+        axis.plot(least.index, np.exp(least), label=f"{words[rule]}, {kind}", **look)
+    axis.set(xscale="log", xlabel="delta", ylabel="mean factor to the paper's points")
+    axis.set(ylim=(1, None))
+    axis.legend(fontsize=8)
+    return figure
