@@ -74,6 +74,11 @@ LOOK = """
     scroll_width: document.documentElement.scrollWidth,
     overflowing: nodes.filter((n) => n.getBoundingClientRect().right > width + 1 && !scrolls(n))
       .map(name),
+    hidden_without_a_sign: nodes
+      .filter((n) => ["auto", "scroll"].includes(getComputedStyle(n).overflowX))
+      .filter((n) => n.scrollWidth > n.clientWidth + 1 && width < 500)
+      .filter((n) => getComputedStyle(n.parentElement, "::before").content === "none")
+      .map(name),
     images: images.length,
     broken_images: images.filter((i) => !i.complete || !i.naturalWidth).map((i) => i.alt),
     contrast: contrast.ratio,
@@ -232,7 +237,8 @@ def check_page(tab, path, width=390, scheme="light", media="screen", shot=None):
     Returns:
         `complaints` (of the console, and loads that failed), `loads` (addresses that were loaded,
         the page itself first), `images` and `broken_images`, `client_width`, `scroll_width` and
-        `overflowing` (what is cut at the right edge and does not scroll), `contrast` (the least of
+        `overflowing` (what is cut at the right edge and does not scroll), `hidden_without_a_sign`
+        (what scrolls in a narrow window, and nothing says so), `contrast` (the least of
         any text) and `contrast_where`, and the page's `text`.
     """
     tab.open(path, width, scheme, media)

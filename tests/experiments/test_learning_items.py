@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
 
-from mellowmax import Boltzmann
+from mellowmax import Boltzmann, Mellowmax, mellowmax_temperature
 from mellowmax.experiments import Outcome, style
 from mellowmax.experiments.items import fig2, fig9
+from mellowmax.experiments.silent_fallback import SilentFallback
 from mellowmax.mdp import MDP, multi_passenger_taxi
 from mellowmax.planning import solve
 from mellowmax.softmax import SOFTMAXES
 
 SMALL2 = fig2.Config(episodes=400, runs=40)
-SMALL9 = fig9.Config((0.1,), (1.5, 3.0), (0.2, 0.6), 20_000, 4)
+SMALL9 = fig9.Config(
+    (0.1,), (1.5, 3.0), (0.2, 0.6), 20_000, 4, fit_rates=(0.2, 0.6), fit_runs=4, fit_seed=9
+)
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +37,12 @@ def tables9():
     """
     cells = fig9.cells(SMALL9)
     first = fig9.run(cells["boltzmann-3"])
+    brackets = [[0.0, 1.0], [0.5, 2.0]]
+    made_up = fig9.run(cells["fallback-3"] | {"steps": 1000, "brackets": brackets})
     frames = {
-        name: fig9.run(spec)
+        name: made_up.assign(parameter=spec["parameter"])
+        if spec["policy"] == fig9.FALLBACK
+        else fig9.run(spec)
         if spec["policy"] == "boltzmann"
         else first.assign(policy=spec["policy"], parameter=spec["parameter"])
         for name, spec in cells.items()
@@ -54,7 +62,8 @@ def test_every_cell_of_figure_9_runs():
 def test_the_policies_of_a_cell_are_softmaxes():
     for item, config in ((fig2, SMALL2), (fig9, SMALL9)):
         specs = item.cells(config).values()
-        assert {spec["policy"] for spec in specs} == set(item.POLICIES) <= set(SOFTMAXES)
+        names = {spec["policy"] for spec in specs} - {fig9.FALLBACK}
+        assert names == set(item.POLICIES) <= set(SOFTMAXES)
 
 
 def check_columns(item, tables):
@@ -158,6 +167,34 @@ def test_the_verdict_on_figure_9_can_hold_and_fail(tables9):
     failed = fig9.judge(tables9 | {"best": best.assign(mean_reward=worse)})
     assert failed.outcome is Outcome.PARTLY
     assert [claim.holds for claim in failed.claims] == [True, True, False, True, False]
+
+
+def test_a_silent_fallback_is_boltzmann_s_policy_at_omega_where_the_root_is_not_in_the_bracket():
+    q = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    root = np.array([mellowmax_temperature(row, 3.0) for row in q])
+    low, high = np.quantile(root, [0.2, 0.7]).tolist()
+    policy = np.asarray(SilentFallback(3.0, low, high).policy(jnp.asarray(q)))
+    inside = (low <= root) & (root <= high)
+    assert 5 < inside.sum() < 15
+    right, wrong = Mellowmax(3.0).policy(q), Boltzmann(3.0).policy(q)
+    np.testing.assert_allclose(policy, np.where(inside[:, None], right, wrong), atol=1e-6)
+    logs = np.asarray(SilentFallback(3.0, low, high).log_policy(jnp.asarray(q)))
+    np.testing.assert_allclose(np.exp(logs), policy, atol=1e-6)
+
+
+def test_the_hypothesis_is_named_so_and_fitted_on_other_seeds(tables9):
+    config = fig9.SCALES["paper"]
+    assert config.fit_seed != config.seed
+    assert config.bracket in config.brackets
+    fit = tables9["fit"]
+    assert fit["distance"].is_monotonic_increasing
+    assert len(tables9["fallback"]) == 2 * 2
+    verdict = fig9.judge(tables9)
+    assert "A hypothesis, not a result" in verdict.summary
+    none = {name: tables9[name].iloc[:0] for name in ("fallback", "fit")}
+    without = fig9.judge(tables9 | none)
+    assert "hypothesis" not in without.summary
+    assert without.claims == verdict.claims  # it changes nothing in the verdict
 
 
 def test_the_paper_scale_is_the_paper_s():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 
 import numpy as np
@@ -55,6 +56,7 @@ class LongItem:
 
     TITLE = SOURCE = RULE = ""
     VERSION, SECONDS, COLUMNS, DEVIATIONS, SCALES = 1, {"quick": 30.0}, {}, (), {}
+    CAPTIONS, SETTINGS = {}, {}
     cells = tables = plot = judge = run = print
 
     def __init__(self):
@@ -109,6 +111,14 @@ def test_an_item_has_all_that_the_report_needs(name, tmp_path):
     assert item.SOURCE
     assert item.RULE
     assert set(item.SCALES) == {"quick", "paper"}
+    fields = dataclasses.fields(item.SCALES["quick"])
+    assert list(item.SETTINGS) == [field.name for field in fields]
+    assert len(set(item.SETTINGS.values())) == len(fields)
+    assert all("_" not in words for words in item.SETTINGS.values())
+    for caption in item.CAPTIONS.values():
+        assert caption.text.endswith(".")
+        assert caption.alt.endswith(".")
+        assert caption.text != caption.alt
     for scale in item.SCALES:
         (one,) = plan([name], scale, tmp_path)
         assert one.missing
@@ -146,6 +156,9 @@ def test_a_verdict_is_what_its_claims_add_up_to():
     assert Verdict((yes, yes), "").outcome is Outcome.REPRODUCED
     assert Verdict((yes, no), "").outcome is Outcome.PARTLY
     assert Verdict((no, no), "").outcome is Outcome.NOT
+    cannot_tell = Claim("a", "b", "c", None)
+    for others in ((), (yes,), (no,), (yes, no)):
+        assert Verdict((*others, cannot_tell), "").outcome is Outcome.UNDECIDED
 
 
 def test_intervals_against_their_definitions():

@@ -82,10 +82,7 @@ def test_the_stated_curve_is_that_of_solve():
 
 def test_the_distance_is_that_of_its_points():
     nearest = made("fig7")[1]["nearest"]
-    choice = ["rule", "sweeps", "labels", "delta", "target"]
-    for (*_, target), rows in nearest.groupby(choice):
-        if target != "all":
-            rows = rows[rows.operator == target]
+    for _, rows in nearest.groupby(["rule", "sweeps", "labels", "delta"]):
         distance = abs(np.log(rows.iterations / rows.paper)).mean()
         assert rows.distance.iloc[0] == pytest.approx(distance, rel=1e-12)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import io
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 from browser import browser, check_page
 from mellowmax.experiments import ITEMS
-from mellowmax.experiments.item import Claim, Outcome, Verdict
+from mellowmax.experiments.item import Caption, Claim, Outcome, Verdict
 from mellowmax.experiments.style import COLOURS, figure, styled
 from mellowmax.report import Entry, write_markdown, write_page
 from mellowmax.report.page import _duration
@@ -46,11 +48,12 @@ def entry(home, name, title, claims, *, columns=1, rows=400, deviations=()):
         source="Figure 9, section 5.2",
         rule="Reproduced if the confidence intervals of the two best values overlap.",
         scale="quick",
-        config={"runs": 25, "gamma": 0.98, "omegas": [0.1 * i for i in range(40)], "start": None},
+        config={"runs of a setting": 25, "omegas": [0.1 * i for i in range(40)], "start": None},
         verdict=Verdict(
             claims, f"A sentence on what the claims of {name} add up to, in plain words."
         ),
         figures={"returns": home / f"{name}.svg"},
+        captions={"returns": Caption(f"Ours of {name} is above.", f"Two waves of {name}.")},
         tables={"runs": home / f"{name}.parquet"},
         columns={"runs": {"operator": "the softmax", "seed": "of the run", "return_": "its mean"}},
         deviations=deviations,
@@ -152,8 +155,29 @@ def test_the_page_is_well_formed_and_semantic(read):
     inside = {a["href"][1:] for a in read.all("a") if a["href"].startswith("#")}
     assert inside <= set(ids)
     assert not read.all("script")
-    assert len(read.all("figcaption")) == len(read.all("figure")) == len(read.all("img")) == 4
-    assert all(attributes["alt"] for attributes in read.all("img"))
+    assert len(read.all("img")) == 4
+    assert len(read.all("figcaption")) == len(read.all("figure")) == 5  # and the drawing
+
+
+def test_a_figure_has_its_caption_and_alt_text(entries, read):
+    text = "".join(read.text)
+    for e, image in zip(entries, read.all("img"), strict=True):
+        assert image["alt"] == e.captions["returns"].alt
+        assert e.captions["returns"].text in text
+
+
+def test_the_page_says_what_it_is_about_before_it_uses_the_words(read):
+    text = " ".join("".join(read.text).split())
+    for word in ("Non-expansion", "GVI, generalised value iteration", "Sweep", "Fixed point"):
+        assert text.index(word) < text.index("Verdicts An item is reproduced")
+    assert len(read.all("math")) == 4
+    [drawing] = [svg for svg in read.all("svg") if svg.get("role") == "img"]
+    assert drawing["aria-labelledby"] in {tag.get("id") for tag in read.all("title")}
+
+
+def test_the_contents_show_the_verdicts(entries, read):
+    inside = [a for tag, a, parents in read.tags if tag == "a" and "nav" in parents]
+    assert [a.get("title") for a in inside[2:]] == [e.verdict.outcome for e in entries]
 
 
 def test_the_page_loads_nothing_from_elsewhere(page, read):
@@ -163,10 +187,23 @@ def test_the_page_loads_nothing_from_elsewhere(page, read):
                 assert (tag, name) == ("a", "href")
                 assert value.startswith("https://arxiv.org/")
     assert all(a["src"].startswith("data:image/svg+xml;base64,") for a in read.all("img"))
-    assert not re.search(r"url\(|@import", page.read_text(encoding="utf-8"))
-    for link in read.all("a"):
-        if "://" not in link["href"] and not link["href"].startswith("#"):
-            assert (page.parent / link["href"]).is_file()
+    assert not re.search(r"url\((?!#)|@import", page.read_text(encoding="utf-8"))
+
+
+def test_a_page_that_travels_alone_has_its_small_tables_with_it(entries, page, read):
+    links = [a["href"] for a in read.all("a")]
+    assert all(link.startswith(("#", "https://arxiv.org/", "data:text/csv")) for link in links)
+    saved = {a["download"]: a["href"] for a in read.all("a") if "download" in a}
+    assert set(saved) == {"table1.csv"}  # of 3 rows; the others are large
+    data = base64.b64decode(saved["table1.csv"].split(",", 1)[1])
+    pd.testing.assert_frame_equal(
+        pd.read_csv(io.BytesIO(data)),
+        pd.read_parquet(entries[2].tables["runs"]),
+        check_dtype=False,
+    )
+    text = "".join(read.text)
+    for e in entries:
+        assert e.tables["runs"].relative_to(page.parent).as_posix() in text
 
 
 def test_the_verdicts_come_first_and_every_item_is_there(entries, page, read):
@@ -178,7 +215,7 @@ def test_the_verdicts_come_first_and_every_item_is_there(entries, page, read):
     assert "1 undecided." in first
     assert "Missing or not finished: fig4, <fig5>." in first
     html = page.read_text(encoding="utf-8")
-    assert html.index("<table") < html.index("<figure")
+    assert html.index("<table") < html.index('<div class="frame"')
     for word, kind in (
         (Outcome.REPRODUCED, "good"),
         (Outcome.PARTLY, "half"),
@@ -201,12 +238,14 @@ def test_text_is_escaped(page, read):
     assert "Its best ω &lt;b&gt;beats&lt;/b&gt; β &amp; ε" in page.read_text(encoding="utf-8")
 
 
-def test_deviations_are_numbered_over_the_whole_page(entries, markdown, read):
-    assert [ol["start"] for ol in read.all("ol")] == ["1", "3"]
+def test_deviations_are_numbered_within_an_item(entries, markdown, read):
     numbers = [li["id"] for li in read.all("li") if "id" in li]
-    assert numbers == ["deviation-1", "deviation-2", "deviation-3"]
+    assert numbers == [f"item-{x}" for x in ("fig9-deviation-1", "fig9-deviation-2")] + [
+        "item-table1-deviation-1"
+    ]
+    assert all("start" not in ol for ol in read.all("ol"))
     text = markdown(entries)
-    assert [int(n) for n in re.findall(r"^- \*\*(\d+)\.\*\*", text, re.MULTILINE)] == [1, 2, 3]
+    assert [int(n) for n in re.findall(r"^(\d+)\. ", text, re.MULTILINE)] == [1, 2, 1]
 
 
 def test_the_page_is_the_same_again_and_whole_or_not_at_all(entries, page, tmp_path):
@@ -264,13 +303,16 @@ def test_the_page_in_chromium(tab, page, width, scheme):
     assert found["scroll_width"] <= width
     assert found["overflowing"] == []
     assert found["contrast"] >= 4.5, found["contrast_where"]  # WCAG AA
+    assert found["hidden_without_a_sign"] == []
+    filters = tab.evaluate("[...document.images].map(i => getComputedStyle(i).filter)")
+    assert all(("invert" in one) == (scheme == "dark") for one in filters)
 
 
 def test_print_is_light_and_without_what_only_a_screen_needs(tab, page, tmp_path):
     tab.open(page, 720, "dark", "print")
     colour = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     shown = tab.evaluate(
-        "[...document.querySelectorAll('nav, dl')].filter(n => n.offsetHeight).length"
+        "[...document.querySelectorAll('nav, details dl')].filter(n => n.offsetHeight).length"
     )
     tab.pdf(tmp_path / "report.pdf")
     assert colour == "rgb(255, 255, 255)"

@@ -120,9 +120,12 @@ def _entry(finished: Finished, out: Path) -> Entry:
         source=one.item.SOURCE,
         rule=one.item.RULE,
         scale=one.scale,
-        config=dataclasses.asdict(one.config),
+        config={
+            one.item.SETTINGS[name]: value for name, value in dataclasses.asdict(one.config).items()
+        },
         verdict=finished.verdict,
         figures=finished.figures,
+        captions=one.item.CAPTIONS,
         tables=finished.tables,
         columns=one.item.COLUMNS,
         deviations=one.item.DEVIATIONS,

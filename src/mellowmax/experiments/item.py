@@ -22,6 +22,7 @@ __all__ = [
     "ITEMS",
     "NAMES",
     "SCALES",
+    "Caption",
     "Claim",
     "Item",
     "LongItem",
@@ -49,6 +50,16 @@ class Outcome(enum.StrEnum):
     NOT = "not reproduced"
     UNDECIDED = "undecided"
     """What was run is too little to tell."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Caption:
+    """The words that go with a figure."""
+
+    text: str
+    """What is to be seen in it, and what each line and mark stands for."""
+    alt: str
+    """What it looks like, for someone who does not see it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +120,10 @@ class Item(Protocol):
     """Raised when a cell of the same specification would have other numbers."""
     COLUMNS: Mapping[str, Mapping[str, str]]
     """Of each table, what each column holds."""
+    CAPTIONS: Mapping[str, Caption]
+    """Of each figure."""
+    SETTINGS: Mapping[str, str]
+    """What the fields of its `Config` are called, in words."""
     DEVIATIONS: tuple[str, ...]
     """What is done otherwise than in the paper, or chosen where it is silent."""
     SCALES: Mapping[str, Any]
@@ -145,11 +160,13 @@ class LongItem(Item, Protocol):
 
 
 NAMES = (
+    "CAPTIONS",
     "COLUMNS",
     "DEVIATIONS",
     "RULE",
     "SCALES",
     "SECONDS",
+    "SETTINGS",
     "SOURCE",
     "TITLE",
     "VERSION",

@@ -1,4 +1,4 @@
-"""How figure 7 is drawn: iterations by parameter, and how far choices are from the figure."""
+"""The curves of figure 7: which choice comes nearest by a rule, what it gives, how it is drawn."""
 
 from __future__ import annotations
 
@@ -11,13 +11,44 @@ from matplotlib.figure import Figure
 from .._typing import Floats
 from . import paper, style
 
-__all__ = ["curve", "draw_distances", "draw_iterations"]
+__all__ = ["curve", "draw_distances", "draw_iterations", "nearest", "of_a_rule", "title"]
 
 
 def curve(table: pd.DataFrame, operator: str) -> tuple[Floats, Floats]:
     """The parameters of an operator and its iterations."""
     rows = table[table.operator == operator]
     return rows.parameter.to_numpy(), rows.iterations.to_numpy()
+
+
+def nearest(table: pd.DataFrame, rule: str, sweeps: str) -> pd.DataFrame:
+    """The points of the choice that is nearest to the figure by a rule."""
+    rows = table[(table.rule == rule) & (table.sweeps == sweeps)]
+    best = rows.loc[rows.distance.idxmin()]
+    return rows[(rows.labels == best.labels) & (rows.delta == best.delta)]
+
+
+def of_a_rule(points: pd.DataFrame) -> dict[str, object]:
+    """What the nearest choice by a rule gives."""
+    factor = np.exp(abs(np.log(points.iterations / points.paper)).groupby(points.operator).mean())
+    x, y = curve(points, "boltz")
+    numbers = {
+        "factor": np.exp(points.distance.iloc[0]),
+        "factor_boltz": factor["boltz"],
+        "factor_mm": factor["mm"],
+        "max": curve(points, "max")[1][0],
+        "peak": y.max(),
+        "peak_beta": x[y.argmax()],
+    }
+    return {**points.iloc[0].to_dict(), **numbers}
+
+
+def title(words: str, points: pd.DataFrame) -> str:
+    """The title of a panel: words, and what the choice is."""
+    best = points.iloc[0]
+    return (
+        f"{words}: Q(s1, a) = {best.initial_a:.3g},\nQ(s1, b) = {best.initial_b:.3g} at first, "
+        f"delta {best.delta:.2g}, {best.labels} labels"
+    )
 
 
 def draw_iterations(shown: Sequence[tuple[str, pd.DataFrame]]) -> Figure:
@@ -49,17 +80,17 @@ def draw_iterations(shown: Sequence[tuple[str, pd.DataFrame]]) -> Figure:
     return figure
 
 
-def draw_distances(nearest: pd.DataFrame, words: Mapping[str, str]) -> Figure:
+def draw_distances(choices: pd.DataFrame, words: Mapping[str, str]) -> Figure:
     """How far the nearest initial values are from the paper's points, by delta and rule.
 
     Args:
-        nearest: the nearest choice for each rule, kind of sweeps, labels and delta.
+        choices: the nearest choice for each rule, kind of sweeps, labels and delta.
         words: of each rule.
     """
     figure, axis = style.figure()
-    colours = dict(zip(words, ("#000000", "#D55E00"), strict=True))
-    for (rule, kind), rows in nearest.groupby(["rule", "sweeps"], sort=False):
-        least = rows[rows.target == "all"].groupby("delta").distance.min()
+    colours = dict(zip(words, ("#0072B2", "#D55E00"), strict=True))
+    for (rule, kind), rows in choices.groupby(["rule", "sweeps"], sort=False):
+        least = rows.groupby("delta").distance.min()
         look = {"color": colours[rule], "linestyle": "-" if kind == "in-place" else "--"}
         axis.plot(least.index, np.exp(least), label=f"{words[rule]}, {kind}", **look)
     axis.set(xscale="log", xlabel="delta", ylabel="mean factor to the paper's points")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from ..experiments.item import Outcome, Verdict
+from ..experiments.item import Caption, Outcome, Verdict
 
 __all__ = [
     "CLAIMS",
@@ -17,7 +16,6 @@ __all__ = [
     "VERDICTS",
     "Entry",
     "count",
-    "first_deviations",
     "unfinished",
     "verdict_row",
 ]
@@ -46,10 +44,12 @@ class Entry:
     rule: str
     scale: str
     config: Mapping[str, Any]
-    """The names and values of its `Config`."""
+    """The settings of its `Config`, by their names in words."""
     verdict: Verdict
     figures: Mapping[str, Path]
     """The SVG file of each figure; a PNG of the same stem lies beside it."""
+    captions: Mapping[str, Caption]
+    """The words that go with each figure."""
     tables: Mapping[str, Path]
     """The Parquet file of each table."""
     columns: Mapping[str, Mapping[str, str]]
@@ -79,8 +79,3 @@ def unfinished(names: Iterable[str]) -> str:
 def verdict_row(entry: Entry) -> tuple[str, str, str]:
     """What stands beside the name of an item in the table of verdicts."""
     return f"{entry.title} ({entry.source})", entry.verdict.outcome, entry.verdict.summary
-
-
-def first_deviations(entries: Sequence[Entry]) -> list[int]:
-    """The number of each entry's first deviation: they are counted over the whole report."""
-    return list(accumulate((len(e.deviations) for e in entries), initial=1))[:-1]

@@ -15,7 +15,6 @@ from .entry import (
     VERDICTS,
     Entry,
     count,
-    first_deviations,
     unfinished,
     verdict_row,
 )
@@ -47,7 +46,7 @@ def write_markdown(
         _pipes(VERDICTS, rows),
         unfinished(map(_plain, missing)),
     ]
-    for entry, first in zip(entries, first_deviations(entries), strict=True):
+    for entry in entries:
         claims = (
             (*map(_plain, (c.statement, c.paper, c.ours)), HOLDS[c.holds][1])
             for c in entry.verdict.claims
@@ -59,7 +58,7 @@ def write_markdown(
             _pipes(CLAIMS, claims),
             f"*The rule.* {_plain(entry.rule)}",
             "*Where this differs from the paper.*" if entry.deviations else "",
-            "\n".join(f"- **{n}.** {_plain(d)}" for n, d in enumerate(entry.deviations, first)),
+            "\n".join(f"{n}. {_plain(d)}" for n, d in enumerate(entry.deviations, 1)),
             f"```bash\n{entry.command}\n```",
         ]
     text = "\n\n".join(filter(None, parts)) + "\n"

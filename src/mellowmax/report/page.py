@@ -15,9 +15,10 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import Any
-from urllib.parse import quote
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import csv
 
 from .._common.files import replacing
 from ..experiments.item import Outcome
@@ -28,7 +29,6 @@ from .entry import (
     VERDICTS,
     Entry,
     count,
-    first_deviations,
     unfinished,
     verdict_row,
 )
@@ -37,6 +37,8 @@ __all__ = ["write_page"]
 
 ROWS = 8
 """How many rows of a table are shown."""
+INSIDE = 40_000
+"""A table of at most so many bytes, as CSV, lies in the page itself."""
 SHAPES = {  # in a box of 16: a tick, a half-filled circle, a cross, a question mark
     Outcome.REPRODUCED: ("good", '<path d="M3 8.5 6.5 12 13 4.5"/>'),
     Outcome.PARTLY: (
@@ -71,14 +73,12 @@ def write_page(
         style=_part("page.css"),
         paper=PAPER,
         version=escape(version),
-        links="".join(f"<li>{_anchor(entry)}</li>" for entry in entries),
+        about=_part("about.html"),
+        links="".join(f"<li>{_contents(entry)}</li>" for entry in entries),
         count=count(entries),
         verdicts=_verdicts(entries),
         missing=f'<p class="note">{listed}</p>' if missing else "",
-        items="\n".join(
-            _item(entry, first, home)
-            for entry, first in zip(entries, first_deviations(entries), strict=True)
-        ),
+        items="\n".join(_item(entry, home) for entry in entries),
     )
     with replacing(path) as file:
         file.write(page.encode())
@@ -92,13 +92,26 @@ def _anchor(entry: Entry) -> str:
     return f'<a href="#{_id(entry)}">{escape(entry.name)}</a>'
 
 
+def _contents(entry: Entry) -> str:
+    """A link of the table of contents, with the verdict as its sign."""
+    kind, icon = _icon(entry.verdict.outcome)
+    said = f'<span class="unseen">: {entry.verdict.outcome}</span>'
+    link = f'<a href="#{_id(entry)}" title="{entry.verdict.outcome}">'
+    return f'{link}<span class="sign {kind}">{icon}</span>{escape(entry.name)}{said}</a>'
+
+
 def _id(entry: Entry) -> str:
     return "item-" + re.sub(r"[^a-z0-9]+", "-", entry.name.lower())
 
 
-def _badge(outcome: Outcome, words: str) -> str:
+def _icon(outcome: Outcome) -> tuple[str, str]:
+    """The kind of an outcome and its sign."""
     kind, shape = SHAPES[outcome]
-    icon = f'<svg viewBox="0 0 16 16" aria-hidden="true">{shape}</svg>'
+    return kind, f'<svg viewBox="0 0 16 16" aria-hidden="true">{shape}</svg>'
+
+
+def _badge(outcome: Outcome, words: str) -> str:
+    kind, icon = _icon(outcome)
     return f'<span class="badge {kind}">{icon}{escape(words)}</span>'
 
 
@@ -125,7 +138,7 @@ def _verdicts(entries: Sequence[Entry]) -> str:
     return _table(VERDICTS, rows, "Verdicts", "stack")
 
 
-def _item(entry: Entry, first: int, home: Path) -> str:
+def _item(entry: Entry, home: Path) -> str:
     claims = (
         (*map(escape, (c.statement, c.paper, c.ours)), _badge(*HOLDS[c.holds]))
         for c in entry.verdict.claims
@@ -134,10 +147,10 @@ def _item(entry: Entry, first: int, home: Path) -> str:
     figures = "\n".join(_figure(entry, name, path, home) for name, path in entry.figures.items())
     tables = "\n".join(_preview(entry, name, path, home) for name, path in entry.tables.items())
     deviations = "".join(
-        f'<li id="deviation-{number}">{escape(text)}</li>'
-        for number, text in enumerate(entry.deviations, first)
+        f'<li id="{_id(entry)}-deviation-{number}">{escape(text)}</li>'
+        for number, text in enumerate(entry.deviations, 1)
     )
-    listed = f'<ol start="{first}">{deviations}</ol>' if deviations else "<p>Nowhere.</p>"
+    listed = f"<ol>{deviations}</ol>" if deviations else "<p>Nowhere.</p>"
     outcome = entry.verdict.outcome
     return f"""<section class="item" id="{_id(entry)}">
 <h2><span class="name">{escape(entry.name)}</span> {escape(entry.title)}</h2>
@@ -161,26 +174,22 @@ def _figure(entry: Entry, name: str, path: Path, home: Path) -> str:
     data = path.read_bytes()
     size = re.search(rb'<svg[^>]*?\swidth="([0-9.]+)pt"', data)
     width = round(float(size[1]) * 4 / 3) if size else 640  # pixels
-    alt = f"{name}: {entry.title}. {entry.verdict.summary}"
+    caption = entry.captions[name]
     source = f"data:image/svg+xml;base64,{base64.b64encode(data).decode()}"
-    files = ", ".join(
-        _link(path.with_suffix(end), end[1:].upper(), home) for end in (".svg", ".png")
-    )
     label = escape(f"Figure {name}")
     wide = f' class="wide" style="--width: {width}px"' if width > 600 else ""
     return f"""<figure{wide}>
 <div class="frame" role="region" aria-label="{label}" tabindex="0">
-<img src="{source}" alt="{escape(alt)}" width="{width}"></div>
-<figcaption>{escape(name)}: {escape(entry.title)}, {escape(entry.source)} ({files})</figcaption>
+<img src="{source}" alt="{escape(caption.alt)}" width="{width}"></div>
+<figcaption>{escape(caption.text)} <span class="file">{_file(path, home)}</span></figcaption>
 </figure>"""
 
 
-def _link(path: Path, text: str, home: Path) -> str:
-    """A link to a file beside the page; one elsewhere is named alone."""
+def _file(path: Path, home: Path) -> str:
+    """Where a file lies, from the directory of the page; not a link, for a page travels alone."""
     relative = os.path.relpath(path.resolve(), home)
-    if relative.startswith(os.pardir):
-        return escape(text)
-    return f'<a href="{escape(quote(Path(relative).as_posix()))}">{escape(text)}</a>'
+    shown = path.name if relative.startswith(os.pardir) else Path(relative).as_posix()
+    return f"<code>{escape(shown)}</code>"
 
 
 def _preview(entry: Entry, name: str, path: Path, home: Path) -> str:
@@ -194,13 +203,26 @@ def _preview(entry: Entry, name: str, path: Path, home: Path) -> str:
         for column, text in entry.columns.get(name, {}).items()
         if column in names
     )
-    shown = f"The first {len(rows)} of {count:,} rows." if count > len(rows) else ""
+    shown = f"The first {len(rows)} of {count:,} rows. " if count > len(rows) else ""
+    inside = _download(path)
     return f"""<details>
 <summary>{escape(name)}: {count:,} rows of {len(names)} columns</summary>
 <dl>{holds}</dl>
-{_table(names, rows, f"Rows of {name}", "data")}
-<p>{shown} The file: {_link(path, path.name, home)}.</p>
+{_table(names, rows, f"Rows of {name}", "stack data")}
+<p>{shown}{inside}As a file, in the directory of this reproduction: {_file(path, home)}.</p>
 </details>"""
+
+
+def _download(path: Path) -> str:
+    """A link to a small table, which lies in the page as CSV."""
+    buffer = pa.BufferOutputStream()
+    csv.write_csv(pq.read_table(path), buffer)
+    data = buffer.getvalue().to_pybytes()
+    if len(data) > INSIDE:
+        return ""
+    name = escape(path.with_suffix(".csv").name)
+    source = f"data:text/csv;base64,{base64.b64encode(data).decode()}"
+    return f'<a href="{source}" download="{name}">Save all rows as {name}</a>. '
 
 
 def _value(value: Any) -> str:

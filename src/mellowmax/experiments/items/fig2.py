@@ -21,7 +21,7 @@ from ...planning import fixed_points
 from ...softmax import SOFTMAXES, Boltzmann, Mellowmax
 from .. import paper, style
 from ..intervals import share_interval
-from ..item import NAMES, Claim, Spec, Verdict
+from ..item import NAMES, Caption, Claim, Spec, Verdict
 
 __all__ = [*NAMES, "crossings", "stable_values"]
 
@@ -42,6 +42,36 @@ DEVIATIONS = (
     "runs are ours.",
     "The rule was written when statistics of runs like these had been seen.",
 )
+CAPTIONS = {
+    "runs": Caption(
+        "The values of the two actions of s1 at the end of each episode, averaged over ten "
+        "episodes; solid lines are Q(s1, b), dotted ones Q(s1, a). With Boltzmann (left) they "
+        "wander between the two stable fixed points of planning, as the paper's run does (pink, "
+        "both actions); with mellowmax (right), which the paper does not show, they stay near its "
+        "one fixed point. Dashed grey lines are Q(s1, b) at these fixed points.",
+        "Two panels of value against episode, 0 to 2000. Left, Boltzmann: our orange lines and the "
+        "paper's pink ones swing irregularly between about 0.5 and 1.2. Right, mellowmax: the blue "
+        "lines rise within a few hundred episodes and then stay near 0.45 and 0.4.",
+    ),
+    "spread": Caption(
+        "What many runs do. Left: how often Q(s1, b) went from below the lower fixed point to "
+        "above the upper one, or back; the pink line is the paper's one run. Right: the range of "
+        "Q(s1, b) in the second half of a run; to the right of the dashed line it is larger than "
+        "the distance of the two fixed points, so that the run has not settled.",
+        "Two histograms over runs. Left: Boltzmann's runs cross one to about seven times, most of "
+        "them once, mellowmax's never or hardly ever; the paper's run has five crossings. Right: "
+        "all ranges of Boltzmann are to the right of the dashed line, nearly all of mellowmax to "
+        "its left.",
+    ),
+}
+SETTINGS = {
+    "parameter": "beta of Boltzmann and omega of mellowmax",
+    "learning_rate": "learning rate",
+    "episodes": "episodes of a run",
+    "smoothing": "episodes that are averaged over",
+    "runs": "runs of each policy",
+    "seed": "seed of the random numbers",
+}
 COLUMNS = {
     "run": {
         "policy": "boltzmann or mellowmax",
@@ -161,17 +191,20 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
         if name == "boltzmann":
             for action in "ab":
                 points = theirs[theirs["action"] == action]
-                label = "the paper's run" if action == "b" else None
+                label = "the paper's run, both" if action == "b" else None
                 colour = style.PAPER["color"]
                 axis.plot(points["episode"], points["q"], color=colour, lw=0.8, label=label)
         colour = style.COLOURS[name]["color"]
-        axis.plot(ours["episode"], ours["q_b"], color=colour, lw=1.2, label="Q(s1, b)")
-        axis.plot(ours["episode"], ours["q_a"], color=colour, lw=1.2, ls=":", label="Q(s1, a)")
+        axis.plot(ours["episode"], ours["q_b"], color=colour, lw=1.2, label="Q(s1, b), here")
+        axis.plot(
+            ours["episode"], ours["q_a"], color=colour, lw=1.2, ls=":", label="Q(s1, a), here"
+        )
         marks = (low, high) if name == "boltzmann" else (_only(Config.parameter),)
-        for mark in marks:
-            axis.axhline(mark, color="#555555", lw=0.8, ls="--")
+        for i, mark in enumerate(marks):
+            label = None if i else "Q(s1, b) at a stable fixed point"
+            axis.axhline(mark, color="#555555", lw=0.8, ls="--", label=label)
         axis.set(title=f"One run with {name}", xlabel="episode", ylabel="value", ylim=(0, 1.35))
-        axis.legend(loc="lower right", ncols=3, fontsize=8)
+        axis.legend(loc="lower right", ncols=2, fontsize=8)
     statistics, axes = style.figure(2)
     for name in POLICIES:
         rows = tables["runs"][tables["runs"]["policy"] == name]

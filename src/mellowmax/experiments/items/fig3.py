@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from ...properties import probe
 from ...softmax import SOFTMAXES
 from .. import style
-from ..item import NAMES, Claim, Spec, Verdict
+from ..item import NAMES, Caption, Claim, Spec, Verdict
 
 __all__ = [*NAMES]
 
@@ -40,6 +40,25 @@ DEVIATIONS = (
     "The paper gives no parameters here. beta and omega are 16.55, as in figures 5 and 6; epsilon "
     "is 0.1. Vectors have two entries, as the two-state MDP has two actions.",
 )
+CAPTIONS = {
+    "pairs": Caption(
+        "Each dot is a pair of vectors x and y: how far apart they are, and how far apart the "
+        "operator's values of them are. On and below the grey line of slope 1 the operator moves "
+        "no pair apart. Boltzmann's softmax alone has dots above it, drawn darker; the star is the "
+        "pair with the largest ratio that was found. The bars are the largest ratio of each "
+        "operator, against 1. All of it is measured here: the paper's figure has no numbers.",
+        "Five scatter plots, one an operator, and a bar chart. For max, mean, epsilon-greedy and "
+        "mellowmax every dot lies on or below the diagonal and the bar ends at 1; for Boltzmann "
+        "many dots lie above it and the bar ends at 1.2.",
+    ),
+}
+SETTINGS = {
+    "parameter": "beta of Boltzmann and omega of mellowmax",
+    "epsilon": "epsilon of epsilon-greedy",
+    "pairs": "random pairs of each operator",
+    "rounds": "rounds of the search for the largest ratio",
+    "seed": "seed of the random numbers",
+}
 _PAIR = {
     "x1": "the first entry of x",
     "x2": "the second",

@@ -20,7 +20,7 @@ from ...mdp import two_state
 from ...planning import fixed_points, trace_fixed_points
 from ...softmax import Boltzmann
 from .. import paper, style
-from ..item import NAMES, Claim, Spec, Verdict
+from ..item import NAMES, Caption, Claim, Spec, Verdict
 
 __all__ = [*NAMES]
 
@@ -45,6 +45,27 @@ DEVIATIONS = (
     "The figure shows two fixed points in the window. There is a third between them, which is "
     "unstable.",
 )
+CAPTIONS = {
+    "branches": Caption(
+        "The value of an action at every fixed point of planning, by beta. The orange curve, with "
+        "the fitted labels, folds back on itself between the two dots: for these betas "
+        "there are three fixed points, the middle one unstable (dashed). The paper's points "
+        "(pink) lie on it by construction, since the labels were fitted to them. With the labels "
+        "that figure 1 prints (grey) the fold is elsewhere. The dotted vertical line is the "
+        "paper's beta, 16.55.",
+        "Two panels, Q(s1, a) and Q(s1, b) against beta from 16.2 to 17.2. In each an orange "
+        "curve rises, turns back at 16.77, returns to 16.495 and rises again, like an S; the "
+        "paper's crosses lie on its lower and upper parts. A grey curve of the same form lies to "
+        "its right, with folds at 16.87 and 17.05.",
+    ),
+}
+SETTINGS = {
+    "beta": "beta of the paper's example",
+    "discount": "discount",
+    "first": "lowest beta of the branches",
+    "last": "highest beta of the branches",
+    "step": "longest step along a branch, as a share of the range",
+}
 _VALUES = {"beta": "the parameter", "q_a": "Q(s1, a)", "q_b": "Q(s1, b)"}
 COLUMNS = {
     "branches": {
@@ -174,7 +195,7 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     """Q(s1, a) and Q(s1, b) at the fixed points, under the points of the paper's figure."""
     figure, axes = style.figure(2, height=4.4)
     fitted = style.COLOURS["boltzmann"]["color"]
-    for axis, action, ylim in zip(axes, "ab", ((0.46, 0.78), (0.54, 1.02)), strict=True):
+    for axis, action in zip(axes, "ab", strict=True):
         column = f"q_{action}"
         for labels, colour, width in (("printed", "#999999", 1.0), ("fitted", fitted, 2.0)):
             branches = tables["branches"].query("labels == @labels")
@@ -186,16 +207,19 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
                 axis.plot(rows["beta"], rows[column], **look, label=f"{labels}, unstable")
         for fold in tables["folds"].query("labels == 'fitted'").itertuples():
             at = fold.beta, getattr(fold, column)
-            axis.plot(*at, "o", color="black", ms=5, zorder=4)
             low = fold.beta < sum(_WINDOW) / 2
+            label = "fitted, where it folds" if low else None
+            axis.plot(*at, "o", color="black", ms=5, zorder=4, label=label)
             look = {"ha": "right" if low else "left", "va": "center", "zorder": 5}
             shift = (-7, 0) if low else (7, 0)
             axis.annotate(f"{fold.beta:.3f}", at, xytext=shift, textcoords="offset points", **look)
         points = tables["distances"].query("action == @action")
         look = style.PAPER | {"ls": "none", "label": "the paper's figure 4", "zorder": 3}
         axis.plot(points["beta"], points["paper"], **look)
-        axis.axvline(Config.beta, color="#555555", lw=0.8, ls=":")
-        axis.set(xlabel=r"$\beta$", ylabel=f"$Q(s_1, {action})$", xlim=(16.2, 17.2), ylim=ylim)
+        label = rf"the paper's $\beta$, {Config.beta:g}"
+        axis.axvline(Config.beta, color="#555555", lw=0.8, ls=":", label=label)
+        axis.set(xlabel=r"$\beta$", ylabel=f"$Q(s_1, {action})$", xlim=(16.2, 17.2))
+        axis.set_ylim(0.44, 1.04)
         axis.set_title(f"Fixed points, action {action}")
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=3)

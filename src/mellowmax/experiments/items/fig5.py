@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from .. import style, two_state_field
-from ..item import NAMES, Claim, Spec, Verdict
+from ..item import NAMES, Caption, Claim, Spec, Verdict
 
 __all__ = [*NAMES]
 
@@ -35,6 +35,28 @@ DEVIATIONS = (
     "The paper does not state the ranges of the field. Ours are chosen to hold all fixed points.",
     "The tolerance of 0.01 on the marks was chosen when the fixed points had been seen.",
 )
+CAPTIONS = {
+    "field": Caption(
+        "Left: what a sweep does to the pair of action values, as an arrow whose colour is the "
+        "size of the change. Filled circles are stable fixed points, the empty one is unstable, "
+        "pink crosses are the paper's marks, with bars where they were read as a range. In the "
+        "shaded area a sweep leads farther from the fixed point that is nearest. Right: the "
+        "change that a sweep makes on the straight line between the outer fixed points, in ten- "
+        "thousandths; the circles are the fixed points again.",
+        "Left: a field of arrows over Q(s1, b) and Q(s1, a) from 0 to 1. They lead to a diagonal "
+        "line on which three fixed points lie, at Q(s1, b) = 0.59, 0.78 and 0.88; the paper's two "
+        "crosses are at the outer two. A small shaded area lies about the diagonal. Right: a "
+        "curve that is 0 at the three fixed points and below 0.0004 everywhere between them.",
+    ),
+}
+SETTINGS = {
+    "beta": "beta",
+    "discount": "discount",
+    "low": "lowest action value of the field",
+    "high": "highest action value of the field",
+    "resolution": "points of the field along each axis",
+    "between": "points between the fixed points",
+}
 COLUMNS = {
     "points": two_state_field.POINTS,
     "field": two_state_field.FIELD,

@@ -18,7 +18,7 @@ from ...mdp import two_state
 from ...planning import fixed_points
 from ...softmax import Mellowmax
 from .. import style, two_state_field
-from ..item import NAMES, Claim, Spec, Verdict
+from ..item import NAMES, Caption, Claim, Spec, Verdict
 
 __all__ = [*NAMES]
 
@@ -37,6 +37,28 @@ DEVIATIONS = (
     "The figure shows one omega; the range of omegas is ours.",
     "The tolerance of 0.01 on the marks was chosen when the fixed points had been seen.",
 )
+CAPTIONS = {
+    "field": Caption(
+        "Left: what a sweep does to the pair of action values, as an arrow whose colour is the "
+        "size of the change, on the same scales as in figure 5. Every arrow leads nearer to the "
+        "one fixed point, the filled circle; the pink cross is the paper's mark. Right: the "
+        "values of the two actions at the fixed point of each omega, of which the paper shows "
+        "16.55 alone.",
+        "Left: a field of arrows over Q(s1, b) and Q(s1, a) from 0 to 1 that all lead to one "
+        "fixed point near (0.45, 0.40), where the paper's cross is. Right: two curves that rise "
+        "smoothly with omega from 1 to 100, without folds.",
+    ),
+}
+SETTINGS = {
+    "omega": "omega",
+    "discount": "discount",
+    "low": "lowest action value of the field",
+    "high": "highest action value of the field",
+    "resolution": "points of the field along each axis",
+    "first": "first omega of the range",
+    "last": "last omega of the range",
+    "omegas": "how many omegas of the range",
+}
 COLUMNS = {
     "points": two_state_field.POINTS,
     "field": two_state_field.FIELD,

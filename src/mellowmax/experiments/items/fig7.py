@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 from ..._typing import Floats
 from ...mdp import two_state
 from .. import paper
-from ..item import NAMES, Claim, Spec, Verdict
-from ..iteration_curves import curve, draw_distances, draw_iterations
+from ..item import NAMES, Caption, Claim, Spec, Verdict
+from ..iteration_curves import curve, draw_distances, draw_iterations, nearest, of_a_rule, title
 from ..two_state_sweeps import RULES, SWEEPS, count_sweeps
 
 __all__ = [*NAMES]
@@ -58,6 +58,37 @@ DEVIATIONS = (
     "the paper's Algorithm 2. They are searched too, since its own program is not known.",
     "The rule was written when curves for some of these choices had been seen.",
 )
+CAPTIONS = {
+    "iterations": Caption(
+        "Sweeps that planning takes, by parameter, on one scale: ours as lines, the paper's as "
+        "pink crosses. Above, a run ends as in Algorithm 2, with a sweep that changes little: "
+        "with the stated choice of initial values and delta, and with the one that is nearest to "
+        "the paper. The peak of boltz is to the right of the paper's, and lower. Below, a run is "
+        "done when its values are near where they end, with sweeps in place and synchronous: that "
+        "gives a spike where the paper has it.",
+        "Four panels of iterations, on a logarithmic scale, against the parameter from 1 to 60. "
+        "In each, boltz rises to a spike near 16.5 and falls to the level of max, a flat line, "
+        "and mm rises slowly below both. The paper's crosses of boltz have their spike of 3322 at "
+        "16.51, which the lower panels follow and the upper ones do not.",
+    ),
+    "distance": Caption(
+        "How far the nearest initial values are from the paper's points, as a mean factor (1 would "
+        "be equal), for each delta. Blue: a run ends with a sweep that changes little, as in "
+        "Algorithm 2. Orange: it is done when the values are near where they end. Solid lines are "
+        "sweeps in place, dashed ones synchronous.",
+        "Four curves of the mean factor against delta from 0.000001 to 0.01. The orange ones have "
+        "their minimum near 0.003 and a factor of about 1.1, the blue ones near 0.00006 with a "
+        "factor of about 1.3.",
+    ),
+}
+SETTINGS = {
+    "initial": "grid of initial values: first, last, step",
+    "deltas": "grid of deltas, as powers of 10: first, last, step",
+    "stated_initial": "initial value of the stated choice",
+    "stated_deltas": "deltas of the stated curves",
+    "limit": "most sweeps of a run",
+    "discount": "discount",
+}
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "stated": {
         "labels": "of figure 1: printed or fitted",
@@ -86,12 +117,11 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "rule": "change or distance",
         "sweeps": "in-place or synchronous",
         "labels": "of figure 1: printed or fitted",
-        "target": "the curves that the initial values were chosen for: all, boltz or mm",
         "delta": "the tolerance: of the change of a sweep, or of the distance from the end",
         "initial_a": "Q(s1, a) before the first sweep: of the grid, the nearest for this delta",
         "initial_b": "Q(s1, b) before the first sweep",
         "last": "is the last sweep counted?",
-        "distance": "mean |log(ours / paper)| over the points of the target",
+        "distance": "mean |log(ours / paper)| over the points of the figure",
         "operator": "max, boltz or mm",
         "parameter": "beta or omega, as read off the figure",
         "iterations": "what that choice takes; the limit where it was reached",
@@ -99,7 +129,6 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-_TARGETS = {"all": ("max", "boltz", "mm"), "boltz": ("boltz",), "mm": ("mm",)}
 _STATED = {"labels": "fitted", "delta": 1e-4}
 
 
@@ -211,70 +240,40 @@ def _search(spec: Spec) -> pd.DataFrame:
         )
         ours[:, :, chosen] = counts.reshape(len(deltas), len(pairs), -1)
     theirs = points.iterations.to_numpy()
+    counted = {last: np.maximum(ours - (not last), 1) for last in (True, False)}
+    distances = {last: abs(np.log(x / theirs)).mean(-1) for last, x in counted.items()}
     found = []
-    for target, operators in _TARGETS.items():
-        of_target = points.operator.isin(operators).to_numpy()
-        counted = {last: np.maximum(ours - (not last), 1) for last in (True, False)}
-        distances = {
-            last: abs(np.log(x / theirs))[:, :, of_target].mean(-1) for last, x in counted.items()
+    for i, delta in enumerate(deltas):
+        last = bool(distances[True][i].min() <= distances[False][i].min())
+        best = int(distances[last][i].argmin())
+        columns = {
+            "rule": spec["rule"],
+            "sweeps": spec["sweeps"],
+            "labels": spec["labels"],
+            "delta": delta,
+            "initial_a": pairs[best, 0],
+            "initial_b": pairs[best, 1],
+            "last": last,
+            "distance": distances[last][i, best],
+            "operator": points.operator.to_numpy(),
+            "parameter": points.parameter.to_numpy(),
+            "iterations": counted[last][i, best],
+            "paper": theirs,
         }
-        for i, delta in enumerate(deltas):
-            last = bool(distances[True][i].min() <= distances[False][i].min())
-            best = int(distances[last][i].argmin())
-            found.append(
-                pd.DataFrame(
-                    {
-                        "rule": spec["rule"],
-                        "sweeps": spec["sweeps"],
-                        "labels": spec["labels"],
-                        "target": target,
-                        "delta": delta,
-                        "initial_a": pairs[best, 0],
-                        "initial_b": pairs[best, 1],
-                        "last": last,
-                        "distance": distances[last][i, best],
-                        "operator": points.operator.to_numpy(),
-                        "parameter": points.parameter.to_numpy(),
-                        "iterations": counted[last][i, best],
-                        "paper": theirs,
-                    }
-                )
-            )
+        found.append(pd.DataFrame(columns))
     return pd.concat(found, ignore_index=True)
 
 
 def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """The stated curves, what is nearest by each rule, and by each rule for each delta."""
     found = [cells[name] for name in cells if name.startswith("search")]
-    nearest = pd.concat(found, ignore_index=True)[list(COLUMNS["nearest"])]
-    rules = [_of_a_rule(_nearest(nearest, rule, kind)) for rule in RULES for kind in SWEEPS]
+    choices = pd.concat(found, ignore_index=True)[list(COLUMNS["nearest"])]
+    rules = [of_a_rule(nearest(choices, rule, kind)) for rule in RULES for kind in SWEEPS]
     return {
         "stated": cells["stated"],
         "rules": pd.DataFrame(rules)[list(COLUMNS["rules"])],
-        "nearest": nearest,
+        "nearest": choices,
     }
-
-
-def _nearest(table: pd.DataFrame, rule: str, sweeps: str) -> pd.DataFrame:
-    """The points of the choice that is nearest to the figure by a rule."""
-    rows = table[(table.rule == rule) & (table.sweeps == sweeps) & (table.target == "all")]
-    best = rows.loc[rows.distance.idxmin()]
-    return rows[(rows.labels == best.labels) & (rows.delta == best.delta)]
-
-
-def _of_a_rule(points: pd.DataFrame) -> dict[str, object]:
-    """What the nearest choice by a rule gives."""
-    factor = np.exp(abs(np.log(points.iterations / points.paper)).groupby(points.operator).mean())
-    x, y = curve(points, "boltz")
-    numbers = {
-        "factor": np.exp(points.distance.iloc[0]),
-        "factor_boltz": factor["boltz"],
-        "factor_mm": factor["mm"],
-        "max": curve(points, "max")[1][0],
-        "peak": y.max(),
-        "peak_beta": x[y.argmax()],
-    }
-    return {**points.iloc[0].to_dict(), **numbers}
 
 
 def _chosen(tables: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -282,21 +281,21 @@ def _chosen(tables: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFr
     stated = tables["stated"]
     for name, value in _STATED.items():
         stated = stated[stated[name] == value]
-    return stated, _nearest(tables["nearest"], RULES[0], SWEEPS[0])
+    return stated, nearest(tables["nearest"], RULES[0], SWEEPS[0])
 
 
 def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     """The curves of both choices and of the other rule over the figure's, and the distances."""
-    stated, nearest = _chosen(tables)
-    ends = {kind: _nearest(tables["nearest"], "distance", kind) for kind in SWEEPS}
+    stated, best = _chosen(tables)
+    ends = {kind: nearest(tables["nearest"], "distance", kind) for kind in SWEEPS}
     shown = [
         (
             f"Algorithm 2, stated choice:\nall values {stated.initial.iloc[0]:g} at first, "
             f"delta {stated.delta.iloc[0]:g}, {_STATED['labels']} labels",
             stated,
         ),
-        (_title("Algorithm 2, nearest choice", nearest), nearest),
-        *((_title(f"Near the end, {kind} sweeps", rows), rows) for kind, rows in ends.items()),
+        (title("Algorithm 2, nearest choice", best), best),
+        *((title(f"Near the end, {kind} sweeps", rows), rows) for kind, rows in ends.items()),
     ]
     return {
         "iterations": draw_iterations(shown),
@@ -307,29 +306,21 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
 _WORDS = ("change of a sweep (Algorithm 2)", "distance from the end")
 
 
-def _title(words: str, points: pd.DataFrame) -> str:
-    best = points.iloc[0]
-    return (
-        f"{words}: Q(s1, a) = {best.initial_a:.3g},\nQ(s1, b) = {best.initial_b:.3g} at first, "
-        f"delta {best.delta:.2g}, {best.labels} labels"
-    )
-
-
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     """By `RULE`."""
-    stated, nearest = _chosen(tables)
-    flat = [float(curve(table, "max")[1][0]) for table in (stated, nearest)]
+    stated, best = _chosen(tables)
+    flat = [float(curve(table, "max")[1][0]) for table in (stated, best)]
     peaks, ratios = [], []
-    for table, most in zip((stated, nearest), flat, strict=True):
+    for table, most in zip((stated, best), flat, strict=True):
         x, y = curve(table, "boltz")
         peaks.append(float(x[y.argmax()]))
         ratios.append(float(y.max() / most))
-    omegas = nearest[nearest.operator == "mm"].parameter.max()
+    omegas = best[best.operator == "mm"].parameter.max()
     x, y = curve(stated, "mm")
-    below_max = (y[x <= omegas] <= flat[0]).all(), (curve(nearest, "mm")[1] <= flat[1]).all()
+    below_max = (y[x <= omegas] <= flat[0]).all(), (curve(best, "mm")[1] <= flat[1]).all()
     excess = y - curve(stated, "boltz")[1]
-    end = float(curve(nearest, "boltz")[1][-1])
-    log = abs(np.log(nearest.iterations / nearest.paper)).groupby(nearest.operator).mean()
+    end = float(curve(best, "boltz")[1][-1])
+    log = abs(np.log(best.iterations / best.paper)).groupby(best.operator).mean()
     factors = np.exp(log)
     peaked = all(16 <= x <= 17.5 for x in peaks) and min(ratios) >= 5
     claims = (
