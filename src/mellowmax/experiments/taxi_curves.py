@@ -12,7 +12,6 @@ from . import style
 __all__ = ["draw_rates", "draw_rewards"]
 
 _SYMBOLS = {"epsilon-greedy": "epsilon", "boltzmann": "beta", "mellowmax": "omega"}
-_HEIGHT = (0, 0.42)
 
 
 def draw_rewards(best: pd.DataFrame, fallback: pd.DataFrame, theirs: pd.DataFrame) -> Figure:
@@ -23,6 +22,7 @@ def draw_rewards(best: pd.DataFrame, fallback: pd.DataFrame, theirs: pd.DataFram
         fallback: what the hypothesis of a silent fallback earns, for the panel of mellowmax.
         theirs: the paper's points.
     """
+    height = 1.1 * max(best["mean_reward"].max(), best["planned"].max(), best["paper"].max())
     figure, axes = style.figure(3, height=3.8)
     for axis, policy in zip(axes, _SYMBOLS, strict=True):
         ours = best[best["policy"] == policy]
@@ -55,7 +55,7 @@ def draw_rewards(best: pd.DataFrame, fallback: pd.DataFrame, theirs: pd.DataFram
             text = f"{row.learning_rate:g}"
             axis.annotate(text, place, xytext=(0, 7), textcoords="offset points", fontsize=7)
         axis.set(xscale="log", title=policy, xlabel=_SYMBOLS[policy])
-        axis.set(ylabel="mean reward of a step", ylim=_HEIGHT)
+        axis.set(ylabel="mean reward of a step", ylim=(0, height))
         ticks = [0.01, 0.1, 0.5] if policy == "epsilon-greedy" else [0.5, 1, 2, 5, 20]
         axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
         axis.minorticks_off()
@@ -66,6 +66,7 @@ def draw_rewards(best: pd.DataFrame, fallback: pd.DataFrame, theirs: pd.DataFram
 
 def draw_rates(rates: pd.DataFrame) -> Figure:
     """The mean reward by learning rate, a curve for each parameter."""
+    height = 1.25 * rates["mean_reward"].max()
     figure, axes = style.figure(3, height=3.6)
     for axis, policy in zip(axes, _SYMBOLS, strict=True):
         groups = list(rates[rates["policy"] == policy].groupby("parameter"))
@@ -75,6 +76,6 @@ def draw_rates(rates: pd.DataFrame) -> Figure:
             look = {"color": colormaps["viridis"](shade), "marker": ".", "label": f"{parameter:g}"}
             axis.plot(rows["learning_rate"], rows["mean_reward"], **look)
         axis.set(title=policy, xlabel="learning rate", ylabel="mean reward of a step")
-        axis.set_ylim(_HEIGHT)
+        axis.set_ylim(0, height)
         axis.legend(fontsize=7, ncols=3, title=_SYMBOLS[policy], loc="upper left")
     return figure

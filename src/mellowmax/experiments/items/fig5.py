@@ -45,7 +45,7 @@ CAPTIONS = {
         "thousandths; the circles are the fixed points again.",
         "Left: a field of arrows over Q(s1, b) and Q(s1, a) from 0 to 1. They lead to a diagonal "
         "line on which three fixed points lie, at Q(s1, b) = 0.59, 0.78 and 0.88; the paper's two "
-        "crosses are at the outer two. A small shaded area lies about the diagonal. Right: a "
+        "crosses are at the outer two. Small shaded areas lie beside the fixed points. Right: a "
         "curve that is 0 at the three fixed points and below 0.0004 everywhere between them.",
     ),
 }
