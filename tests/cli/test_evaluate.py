@@ -156,9 +156,9 @@ def test_the_time_left_leaves_out_the_compiling():
         (("training", "CartPole-v1", "--run", 32), "of a training with a run 32"),
         (("training", "Acrobot-v1"), "4 observations and 2 actions, as the training had, got 6 a"),
         (("training", "Pendulum-v1"), "must have discrete actions"),
-        (("training", "CartPole-v1", "--max-steps", 0), "`max_steps` must be a whole number of at"),
-        (("training", "CartPole-v1", "--episodes", 0), "`episodes` must be a whole number of at"),
-        (("training", "CartPole-v1", "--seed", -1), "`seed` must be a whole number in"),
+        (("training", "CartPole-v1", "--max-steps", 0), "`--max-steps` must be a whole number"),
+        (("training", "CartPole-v1", "--episodes", 0), "`--episodes` must be a whole number of at"),
+        (("training", "CartPole-v1", "--seed", -1), "`--seed` must be a whole number in"),
         (
             ("training", "CartPole-v1", "--render", "x.png"),
             "`--render` must be a file ending in .gif, got",

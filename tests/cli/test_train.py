@@ -174,12 +174,12 @@ def test_what_is_written_is_what_is_said(undisturbed):
         (("CartPole-v1", "--softmax", "max"), "got Max(), whose gradient is 0 wherever it exists"),
         (("CartPole-v1", "--parameter", 8, "--episodes", 25), "a multiple of the batch of 10"),
         (("CartPole-v1", "--parameter", 8, "--baseline", "x"), "one of none, others, network"),
-        (("CartPole-v1", "--parameter", 8, "--runs", 0), "`runs` must be a whole number of at"),
-        (("CartPole-v1", "--parameter", 8, "--seed", 2**32), "`seed` must be a whole number in"),
+        (("CartPole-v1", "--parameter", 8, "--runs", 0), "`--runs` must be a whole number of at"),
+        (("CartPole-v1", "--parameter", 8, "--seed", 2**32), "`--seed` must be a whole number in"),
         (("CartPole-v1", "--parameter", 8, "--out", "text/out"), "`--out` must be a directory tha"),
         (
             ("CartPole-v1", "--softmax", "boltzmann", "--parameter", 1, "--no-through-temperature"),
-            "`through_temperature` must be True for a softmax other than Mellowmax",
+            "`--through-temperature` must be True for a softmax other than Mellowmax",
         ),
     ],
 )
@@ -232,9 +232,9 @@ def test_a_training_that_diverges_says_so_and_keeps_what_was_sound(tmp_path, env
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--parameter", "0.25"), "`beta` was 0.3 and is 0.25"),
-        (("--learning-rate", "0.01"), "` was 0.005 and is 0.01"),
-        (("--seed", "4"), "seed` was 3 and is 4"),
+        (("--parameter", "0.25"), "`--parameter` was 0.3 and is 0.25"),
+        (("--learning-rate", "0.01"), "`--learning-rate` was 0.005 and is 0.01"),
+        (("--seed", "4"), "`--seed` was 3 and is 4"),
         (("--episodes", "100"), "no fewer than the checkpoint has, got 100"),
     ],
 )

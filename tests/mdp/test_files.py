@@ -141,7 +141,7 @@ def test_a_newer_version_is_an_error(saved, monkeypatch):
 
 
 def test_what_the_system_says_stays_what_it_is(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="`path` must be a file that exists, got"):
         MDP.load(tmp_path / "nothing")
     with pytest.raises(IsADirectoryError):
         MDP.load(tmp_path)

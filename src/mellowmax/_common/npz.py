@@ -62,6 +62,8 @@ def read(path: str | Path, kind: str) -> dict[str, npt.NDArray[Any]]:
         ValueError: for a file that is truncated, of another kind, or of a newer version.
         OSError: when there is no such file, or it cannot be opened.
     """
+    if not Path(path).exists():
+        raise FileNotFoundError(f"`path` must be a file that exists, got {str(path)!r}")
     with open(path, "rb") as file:
         try:
             return _members(file, kind)

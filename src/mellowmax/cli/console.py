@@ -20,6 +20,7 @@ import typer
 
 from .._common.signals import exit_code, say_stopped
 from ..softmax import SOFTMAXES, Softmax
+from .flags import with_flags
 
 __all__ = [
     "INTERRUPTED",
@@ -91,7 +92,7 @@ def errors_in_one_sentence(
 
 
 def _say(error: Exception | str) -> None:
-    print("mellowmax:", " ".join(str(error).splitlines()), file=sys.stderr)
+    print("mellowmax:", with_flags(" ".join(str(error).splitlines())), file=sys.stderr)
 
 
 @contextlib.contextmanager

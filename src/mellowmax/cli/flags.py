@@ -1,0 +1,39 @@
+"""Sentences of the library, whose arguments are flags here."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+
+__all__ = ["with_flags"]
+
+CLICK = "typer._click" if importlib.util.find_spec("typer._click") else "click"
+"""Newer versions of Typer come with a Click of their own."""
+OTHER_NAMES = {
+    "checkpoint": "out",
+    "omega": "parameter",
+    "beta": "parameter",
+    "epsilon": "parameter",
+    "path": "model",
+    "environment": "model",
+}
+"""What the library calls by another name than the commands do."""
+
+
+def with_flags(sentence: str) -> str:
+    """A sentence with the flags of the command under way in the place of the library's arguments.
+
+    "`learning_rate` must be ..." becomes "`--learning-rate` must be ...".
+    """
+    context = importlib.import_module(f"{CLICK}.globals").get_current_context(silent=True)
+    flags: dict[str, str] = {}
+    for parameter in [] if context is None else context.command.params:
+        is_option = parameter.param_type_name == "option"
+        flags[parameter.name] = parameter.opts[0] if is_option else parameter.name.upper()
+
+    def flag(match: re.Match[str]) -> str:
+        name = match[1]
+        return f"`{flags.get(name) or flags.get(OTHER_NAMES.get(name, '')) or name}`"
+
+    return re.sub(r"`(\w+)`", flag, sentence)
