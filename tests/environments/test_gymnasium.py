@@ -220,7 +220,8 @@ def test_an_action_outside_the_space_is_an_error_and_draws_nothing(action):
     env = MultiPassengerTaxi()
     state, _ = env.reset(seed=3)
     before = env.np_random.bit_generator.state
-    with pytest.raises(ValueError) as error:  # noqa: PT011
+    number = isinstance(action, int | float)
+    with pytest.raises(ValueError if number else TypeError) as error:
         env.step(action)
     assert str(error.value) == f"`action` must be a whole number in [0, 3], got {action!r}"
     assert env.state == state
@@ -258,7 +259,7 @@ def test_an_action_that_is_not_allowed_is_an_error():
     ],
 )  # fmt: skip
 def test_an_invalid_argument_is_an_error(make, message):
-    with pytest.raises(ValueError) as error:  # noqa: PT011
+    with pytest.raises(TypeError if "an MDP" in message else ValueError) as error:
         make()
     assert str(error.value) == message
 

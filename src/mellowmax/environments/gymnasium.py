@@ -81,7 +81,7 @@ class TabularEnv(gymnasium.Env[Any, Any]):
         self, mdp: MDP, start: ArrayLike | None = None, render_mode: str | None = None
     ) -> None:
         if not isinstance(mdp, MDP):
-            raise ValueError(f"`mdp` must be an MDP, got {mdp!r}")
+            raise TypeError(f"`mdp` must be an MDP, got {mdp!r}")
         modes = self.metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
             raise ValueError(f"`render_mode` must be None or in {modes}, got {render_mode!r}")
