@@ -61,3 +61,22 @@ def test_output_that_cannot_be_printed_is_not_success():
             assert sentence in done.stderr
             assert len(done.stderr.splitlines()) == 1
     os.close(theirs)
+
+
+def test_a_compiled_program_is_kept_whole_or_not_at_all(tmp_path):
+    code = """
+import os, resource, sys
+from jax._src.lru_cache import LRUCache
+from mellowmax.cli.console import keep_compiled_programs
+keep_compiled_programs()
+cache = LRUCache(sys.argv[1], max_size=-1)
+cache.put("short", b"x" * 10)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
+try:
+    cache.put("long", b"x" * 100)
+except OSError:
+    print(sorted(os.listdir(sys.argv[1])), cache.get("short"))
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "['short-cache'] b'xxxxxxxxxx'\n", done.stderr

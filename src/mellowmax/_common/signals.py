@@ -3,9 +3,9 @@
 Python itself would hear of a signal only when its main thread comes back from what it does, and
 that may be compiling a program for many seconds, or importing a module that takes the
 `KeyboardInterrupt` for a mistake of its own. So signals wake a thread that does nothing else. A
-command that is able to end early, with what it has, is given a second and a half for that. Where it
-is not, or takes longer, or at the second signal, the thread ends the process. It does so without
-Python's own shutdown, which crashes while other threads are within JAX.
+command that is able to end early, with what it has, is given a little more than a second for that.
+Where it is not, or takes longer, or at the second signal, the thread ends the process. It does so
+without Python's own shutdown, which is not safe while other threads compute.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 from .sudden_end import before_sudden_end, sudden_end
 
-__all__ = ["early_end", "exit_code", "say_stopped", "watch_signals"]
+__all__ = ["early_end", "exit_code", "say_stopped", "unwatch_signals", "watch_signals"]
 
-GRACE = 1.5
+GRACE = 1.25
 """Seconds in which a command may end by itself."""
 NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
@@ -56,6 +56,12 @@ def watch_signals() -> None:
             signal.signal(number, lambda number, frame: None)
     before_sudden_end(lambda: say_stopped(_state.remark))
     threading.Thread(target=_wait, args=(theirs,), name="signals", daemon=True).start()
+
+
+def unwatch_signals() -> None:
+    """All is done: a signal during Python's shutdown, which forgets our handlers, is too late."""
+    for number in NAMES:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ Importing this needs nothing; `main` needs the extra `experiments`, and says so 
 import sys
 
 from .._common.extras import MissingExtraError, needed_by
-from .._common.signals import watch_signals
+from .._common.signals import unwatch_signals, watch_signals
 
 __all__ = ["main"]
 
@@ -22,3 +22,5 @@ def main() -> None:
     except MissingExtraError as error:
         print(f"mellowmax: {error}", file=sys.stderr)
         sys.exit(2)
+    finally:
+        unwatch_signals()
