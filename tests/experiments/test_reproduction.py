@@ -196,6 +196,23 @@ def test_a_bad_argument_is_one_sentence(tmp_path, arguments, sentence):
     assert not out.exists()
 
 
+def test_no_to_the_question_is_not_success_and_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("mellowmax.cli.reproduce._ask", lambda sentence: False)
+    out = tmp_path / "out"
+    done = call("reproduce", "fig11", "--scale", "paper", "--out", out)
+    assert_one_sentence(done, "not made, as was wanted: fig11", code=1)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["run.json", "report.html", "report.md"])
+def test_files_of_others_are_not_replaced(tmp_path, name):
+    (tmp_path / name).write_text("{}")
+    done = call("reproduce", "fig9", "--out", tmp_path)
+    assert_one_sentence(done, f"without `--force`; got {str(tmp_path)!r}, where {name!r} is some")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert call("reproduce", "fig9", "--out", tmp_path, "--force").exit_code == 0
+
+
 def test_what_takes_weeks_is_asked_about_first(tmp_path):
     asked = []
     plans = plan(["fig5", "fig11"], "paper", tmp_path)
