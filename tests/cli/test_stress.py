@@ -28,6 +28,7 @@ def stress():
     shutil.rmtree(stress.root)
 
 
+@pytest.mark.release
 def test_a_dozen_kills_and_signals_do_no_harm(stress):
     for _ in range(6):
         for name in stress.names:
