@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import adversarial
 import mellowmax as mm
 import reference
 from awkward import awkward_rows, many, parameters, rows
@@ -185,3 +186,21 @@ def test_many_actions():
         policy = mm.mellowmax_policy(q, omega)
         exact = np.float64(reference.mellowmax(few, omega))
         assert abs(np.sum(policy * (q - exact))) <= 64 * np.finfo(float).eps * np.ptp(q)
+
+
+COMPUTE = adversarial.libraries()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_and_gradients_anywhere_in_the_dtype(dtype):
+    """Fills, gaps and parameters over all normal numbers; compiled by JAX."""
+    rng = np.random.default_rng(3)
+    q, omega = adversarial.rows(rng, 4, 4000, dtype)
+    cotangent = rng.normal(size=q.shape).astype(dtype)
+    with np.errstate(all="ignore"):
+        exact = adversarial.Exact(q, omega)
+        for library, compute in COMPUTE.items():
+            found = compute(q, omega, cotangent)
+            for check, bad in adversarial.wrong(found, exact, dtype, cotangent).items():
+                first = int(np.argmax(bad))
+                assert not np.any(bad), f"{library}, {check}: {q[first]!r}, {omega[first]!r}"

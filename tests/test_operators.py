@@ -474,3 +474,21 @@ def test_a_row_without_actions_is_nan_while_tracing():
     for name, result in traced(jax.numpy.zeros((2, 3)), where).items():
         assert np.all(np.isnan(result[1])), name
         assert not np.any(np.isnan(result[0])), name
+
+
+def test_exporting_with_a_batch_of_any_size(rng):
+    import jax.export
+
+    batch = jax.export.symbolic_shape("batch")
+    where = jax.numpy.asarray([True, True, False, True])
+
+    @jax.jit
+    def program(q, omega):
+        return mm.mellowmax(q, omega), mm.mellowmax_policy(q, 5.0, where=where)
+
+    arguments = (jax.ShapeDtypeStruct((*batch, 4), float), jax.ShapeDtypeStruct(batch, float))
+    exported = jax.export.export(program)(*arguments)
+    q, omega = rng.normal(size=(7, 4)), rng.normal(size=7)
+    value, policy = exported.call(q, omega)
+    np.testing.assert_allclose(value, mm.mellowmax(q, omega), rtol=1e-12)
+    np.testing.assert_allclose(policy, mm.mellowmax_policy(q, 5.0, where=where), rtol=1e-12)

@@ -166,3 +166,12 @@ def test_choose_passes_through_all_actions_as_the_number_grows(library):
     assert (np.diff(chosen) >= 0).all()
     ends = mm.choose(library.array(row[None]), library.array(np.array([1.0])))
     assert int(library.to_numpy(ends)[0]) == 4
+
+
+def test_a_policy_that_is_no_number_draws_nothing(library):
+    policy = np.array([[0.5, 0.5, 0.0], [np.nan, np.nan, np.nan]])
+    with pytest.raises(ValueError, match=r"`policy` must be probabilities, got NaN"):
+        mm.sample(keys(library, 0), library.array(policy))
+    if library.name == "jax":
+        traced = jax.jit(mm.choose)(policy, np.array([0.2, 0.2]))
+        np.testing.assert_array_equal(traced, [0, -1])

@@ -10,8 +10,6 @@ function theorem, to any order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from array_api_compat import array_namespace
 
 from ._rows import distributions
@@ -23,8 +21,7 @@ from ._rows.arguments import (
     move_axis,
     reduce_rows,
 )
-from ._rows.libraries import uniform
-from ._rows.row_function import RowFunction
+from ._rows.libraries import truth, uniform
 from ._rows.temperature import temperature, temperature_by_omega, temperature_by_q
 from ._typing import Actions, Array, ArrayT, Key, Mask, Namespace, Numbers, Parameter
 
@@ -237,9 +234,7 @@ def mellowmax_temperature_gradient(
         [ 0.7354 -0.7354]
     """
     check_parameter("omega", omega)
-    return map_rows(
-        _with_temperature(temperature_by_q), q, omega, name="omega", axis=axis, where=where
-    )
+    return map_rows(temperature_by_q, q, omega, name="omega", axis=axis, where=where)
 
 
 def mellowmax_temperature_parameter_gradient(
@@ -260,17 +255,9 @@ def mellowmax_temperature_parameter_gradient(
         0.5
     """
     check_parameter("omega", omega)
-    function = _with_temperature(temperature_by_omega)
-    return reduce_rows(function, q, omega, name="omega", axis=axis, where=where, keepdims=keepdims)
-
-
-def _with_temperature(derivative: RowFunction) -> Callable[..., Array]:
-    """A derivative of the temperature where the temperature itself is still to be found."""
-
-    def function(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Array:
-        return derivative(xp, q, omega, mask, temperature(xp, q, omega, mask))
-
-    return function
+    return reduce_rows(
+        temperature_by_omega, q, omega, name="omega", axis=axis, where=where, keepdims=keepdims
+    )
 
 
 def mellowmax_policy(
@@ -325,7 +312,11 @@ def sample(key: Key, policy: Array, *, axis: int = -1) -> Actions:
         axis: where the actions are.
 
     Returns:
-        The index of an action for each row. An action of probability 0 is never drawn.
+        The index of an action for each row. An action of probability 0 is never drawn. While
+        tracing, a row whose probabilities are not numbers gives -1.
+
+    Raises:
+        ValueError: if a probability is NaN.
 
     Examples:
         >>> import numpy as np
@@ -351,7 +342,11 @@ def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
         axis: where the actions are.
 
     Returns:
-        The index of an action for each row, never one of probability 0.
+        The index of an action for each row, never one of probability 0. While tracing, a row whose
+        probabilities are not numbers gives -1.
+
+    Raises:
+        ValueError: if a probability is NaN.
 
     Examples:
         >>> import numpy as np
@@ -366,4 +361,9 @@ def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
     total = cumulative[..., -1:]
     beyond = cumulative <= total * uniform[..., None]
     # Rounding may leave this true everywhere: stay below the total.
-    return xp.argmin(xp.astype(beyond & (cumulative < total), xp.int8), axis=-1)
+    action = xp.argmin(xp.astype(beyond & (cumulative < total), xp.int8), axis=-1)
+    sound = total[..., 0] == total[..., 0]
+    all_sound = truth(xp.all(sound))
+    if all_sound is False:
+        raise ValueError("`policy` must be probabilities, got NaN")
+    return action if all_sound else xp.where(sound, action, -1)

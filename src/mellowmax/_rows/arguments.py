@@ -259,10 +259,19 @@ def _shape_of_rows(name: str, parameter: Shape, rows: Shape, axis: int) -> Shape
 
 def _broadcast(name: str, given: Shape, against: str, shape: Shape) -> Shape:
     try:
-        return np.broadcast_shapes(given, shape)
+        return _broadcast_shapes(given, shape)
     except ValueError as error:
         rule = f"must broadcast against {against}, of shape {shape}"
         raise ValueError(f"`{name}` {rule}, got {given}") from error
+
+
+def _broadcast_shapes(*shapes: Shape) -> Shape:
+    """The shape that all broadcast to; of JAX, where a size is only a symbol."""
+    if all(isinstance(size, int) for shape in shapes for size in shape):
+        return np.broadcast_shapes(*shapes)
+    import jax.numpy as jnp
+
+    return jnp.broadcast_shapes(*shapes)
 
 
 def _of_lists(name: str, values: object) -> npt.NDArray[Any]:

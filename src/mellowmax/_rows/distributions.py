@@ -9,9 +9,18 @@ Mellowmax's policy is Boltzmann's too, at an inverse temperature of each row's o
 from __future__ import annotations
 
 from .._typing import Array, Namespace
-from .gaps import boltzmann_weights, count, exponents, gaps, gaps_to_best, normalised
+from .gaps import (
+    Gaps,
+    boltzmann_weights,
+    count,
+    exponents,
+    gaps,
+    gaps_to_best,
+    normalised,
+    without_weight,
+)
 from .row_function import Kernel, RowFunction
-from .temperature import temperature
+from .temperature import policy_exponents, policy_weights, relative_temperature
 
 __all__ = [
     "boltzmann",
@@ -65,12 +74,33 @@ def _boltzmann(
 def _log_boltzmann(xp: Namespace, q: Array, beta: Array, mask: Array | None) -> Array:
     """The logarithm of `_boltzmann`, finite for every action that has weight at all."""
     g = gaps(xp, q, beta, mask)
-    log_weight = exponents(xp, g)
-    weight = xp.exp(log_weight)
+    return _log_normalised(xp, g, exponents(xp, g))
+
+
+def _mellowmax(
+    xp: Namespace, q: Array, omega: Array, mask: Array | None, temperature: Array
+) -> Array:
+    """Proportional to exp(b * q), with the temperature that earns mellowmax."""
+    return policy_weights(xp, gaps(xp, q, omega, mask), temperature)
+
+
+def _log_mellowmax(
+    xp: Namespace, q: Array, omega: Array, mask: Array | None, temperature: Array
+) -> Array:
+    """The logarithm of `_mellowmax`, finite for every action that has weight at all."""
+    g = gaps(xp, q, omega, mask)
+    return _log_normalised(xp, g, policy_exponents(xp, g, temperature))
+
+
+def _log_normalised(xp: Namespace, g: Gaps, log_weight: Array) -> Array:
+    """The logarithm of the weights scaled to sum to 1."""
+    weight = xp.exp(xp.where(without_weight(xp, log_weight), -xp.inf, log_weight))
     if g.weightless is not None:
         weight = xp.where(g.weightless, 0.0, weight)
         log_weight = xp.where(g.weightless, -xp.inf, log_weight)
-    return log_weight - xp.log(xp.sum(weight, axis=0, keepdims=True))
+    lowest = xp.finfo(log_weight.dtype).min
+    result = log_weight - xp.log(xp.sum(weight, axis=0, keepdims=True))
+    return xp.where(log_weight == lowest, lowest, result)  # it was cut, and does not move
 
 
 def _logarithm(distribution: Kernel) -> Kernel:
@@ -88,9 +118,9 @@ greedy = RowFunction(_greedy)
 uniform = RowFunction(_uniform)
 epsilon_greedy = RowFunction(_epsilon_greedy)
 boltzmann = RowFunction(_boltzmann)
-mellowmax = RowFunction(_boltzmann, parameter=temperature)
+mellowmax = RowFunction(_mellowmax, given=relative_temperature)
 log_greedy = RowFunction(_logarithm(_greedy))
 log_uniform = RowFunction(_logarithm(_uniform))
 log_epsilon_greedy = RowFunction(_logarithm(_epsilon_greedy))
 log_boltzmann = RowFunction(_log_boltzmann)
-log_mellowmax = RowFunction(_log_boltzmann, parameter=temperature)
+log_mellowmax = RowFunction(_log_mellowmax, given=relative_temperature)

@@ -5,18 +5,27 @@ is a function of the gaps alone. Working on gaps is what makes both right for ev
 exponential overflows, nothing cancels, ties are exactly 0. A negative parameter turns the row
 around (`-q`, `-parameter`), so one form serves both signs.
 
-Gaps are kept at half their size, because the distance between two finite numbers need not be a
-finite number; `strength` is doubled to match, so `strength * gap` is `|parameter| * (top - q)`.
+Gaps are differences, and two kinds of rows have some that are no normal number: the distance of two
+huge values overflows, that of two tiny ones is subnormal, which XLA takes for 0. Such a row is
+multiplied by a power of two, which is exact, and the parameter divided by it: `strength * gap` is
+`|parameter| * (top - q)` in every row.
+
+Where squares and quotients of gaps are needed, even that is not enough: beside an action that was
+filled with -1e30, the gaps that matter are 1e-30 of the range, and their squares underflow. A
+`UnitRow` has the row in units of its mellowmax: of `1 / |parameter|`, or of the range where that is
+less. In these units the average gap of mellowmax lies between `1 / (4 n)` and `2 log n`, and so all
+that is computed from it is of the order of 1.
 
 Arrays are `[actions, rows]` here, or `[1, rows]` for one number a row.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from .._typing import Array, Namespace
-from .libraries import truth
+from .libraries import power_of_two, truth
 
 __all__ = [
     "Gaps",
@@ -27,12 +36,16 @@ __all__ = [
     "exponents",
     "gaps",
     "gaps_to_best",
+    "in_units",
     "infinitely_wide",
     "mean_gap",
+    "mellow_exponent",
     "mellow_gap",
     "normalised",
     "omega_slope",
+    "without_weight",
     "unit_row",
+    "units",
     "value_at",
 ]
 
@@ -40,34 +53,52 @@ __all__ = [
 class Gaps(NamedTuple):
     """The gaps of each row to its best action, with what formulas need beside them."""
 
-    top: Array  # [1, rows] half the best value, after turning the row around
-    gap: Array  # [actions, rows] half the distance below it; 0 where `weightless`
+    top: Array  # [1, rows] the best value, after turning the row around
+    gap: Array  # [actions, rows] the distance below it; 0 where `weightless`
+    range: Array  # [1, rows] the largest gap
+    scale: Array  # [1, rows] what a gap of 1 is worth in the caller's numbers: a power of two
     weightless: Array | None  # [actions, rows] masked, or infinitely far below; None if none is
     mask: Array | None  # [actions, rows] actions that count, or None for all
     sign: Array  # [1, rows] -1 where the row is turned around, else 1
-    strength: Array  # [1, rows] twice the absolute parameter, infinity cut to a finite number
+    strength: Array  # [1, rows] the absolute parameter over 1 / `scale`, infinity cut to be finite
     infinite: Array | None  # [1, rows] where the parameter is infinite; None where none is
 
 
 def gaps(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Gaps:
     """The gaps of each row to its best action, or for a negative parameter to its worst."""
     sign = xp.where(parameter < 0, -xp.ones_like(parameter), xp.ones_like(parameter))
-    half = q * (0.5 * sign)
-    if mask is not None:
-        half = xp.where(mask, half, -xp.inf)
-    top = xp.max(half, axis=0, keepdims=True)
-    gap = top - half
-    weightless = None
-    if not truth(xp.all(xp.isfinite(gap))):
-        gap = xp.where(half == top, 0.0, gap)
-        weightless = gap == xp.inf  # XLA makes slow code of `isinf`
-        weightless = weightless if mask is None else weightless | ~mask
-        gap = xp.where(weightless, 0.0, gap)
     strength = parameter * sign
     is_infinite = strength == xp.inf
     infinite = None if truth(xp.any(is_infinite)) is False else is_infinite
-    largest = xp.finfo(strength.dtype).max / 2
-    return Gaps(top, gap, weightless, mask, sign, 2 * xp.minimum(strength, largest), infinite)
+
+    value = q if truth(xp.any(parameter < 0)) is False else q * sign
+    if mask is not None:
+        value = xp.where(mask, value, -xp.inf)
+    all_finite = truth(xp.all(xp.isfinite(value)))
+    finite = value if all_finite else xp.where(value > -xp.inf, value, xp.inf)
+    top = xp.max(value, axis=0, keepdims=True)
+    bottom = xp.min(finite, axis=0, keepdims=True)
+    scale = _scale(xp, xp.maximum(xp.abs(top), xp.abs(bottom)), strength)
+    if truth(xp.all(scale == 1)) is not True:
+        value, top, bottom = value / scale, top / scale, bottom / scale
+    gap, largest = top - value, top - bottom
+    weightless = None
+    if not all_finite:
+        gap = xp.where((value == top) & (xp.abs(top) == xp.inf), 0.0, gap)
+        weightless = gap == xp.inf  # XLA makes slow code of `isinf`
+        weightless = weightless if mask is None else weightless | ~mask
+        gap = xp.where(weightless, 0.0, gap)
+        largest = xp.where((top == xp.inf) | (bottom > top), 0.0, largest)
+    strength = xp.minimum(strength * scale, xp.finfo(q.dtype).max)
+    return Gaps(top, gap, largest, scale, weightless, mask, sign, strength, infinite)
+
+
+def _scale(xp: Namespace, size: Array, strength: Array) -> Array:
+    """2 for a row with a huge value, a small one for tiny values that are told apart, else 1."""
+    info, one = xp.finfo(size.dtype), xp.ones_like(size)
+    scale = xp.where(size > info.max / 4, 2 * one, one)
+    tiny = (size < info.smallest_normal**0.5) & (strength > 1)
+    return xp.where(tiny, 0.5 * info.eps * one, scale)
 
 
 def gaps_to_best(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Gaps:
@@ -76,8 +107,8 @@ def gaps_to_best(xp: Namespace, q: Array, parameter: Array, mask: Array | None) 
 
 
 def value_at(g: Gaps, average_gap: Array) -> Array:
-    """The value at an average gap below the best: the row turned back and at its full size."""
-    return g.sign * 2 * (g.top - average_gap)
+    """The value at an average gap below the best: the row turned back, in the caller's numbers."""
+    return g.sign * g.scale * (g.top - average_gap)
 
 
 def count(xp: Namespace, g: Gaps) -> Array | int:
@@ -98,7 +129,8 @@ def infinitely_wide(xp: Namespace, g: Gaps) -> Array | None:
 def exponents(xp: Namespace, g: Gaps) -> Array:
     """`-|parameter| * (top - q)`, kept finite; minus infinity where the parameter is infinite."""
     lowest = xp.finfo(g.gap.dtype).min
-    finite = xp.maximum(0.0 - g.strength * g.gap, lowest)
+    exponent = 0.0 - g.strength * g.gap
+    finite = xp.where(exponent < lowest, lowest, exponent)
     return finite if g.infinite is None else xp.where(g.infinite & (g.gap > 0), -xp.inf, finite)
 
 
@@ -126,14 +158,29 @@ def mean_gap(xp: Namespace, g: Gaps) -> Array:
 def mellow_gap(xp: Namespace, g: Gaps) -> Array:
     """The average gap of mellowmax, `-log(mean(exp(-k * gap))) / k`, to full relative accuracy.
 
+    Below a width of eps the mean gap is the same to rounding.
+    """
+    exponent = mellow_exponent(xp, g)
+    width, rows = g.strength * g.range, infinitely_wide(xp, g)
+    flat = width < xp.finfo(width.dtype).eps
+    flat = flat if rows is None else (flat & ~rows) | (g.strength == 0)
+    if truth(xp.any(flat)) is False:
+        gap = exponent / g.strength
+    else:
+        gap = xp.where(flat, mean_gap(xp, g), exponent / xp.where(flat, 1.0, g.strength))
+    return gap if g.infinite is None else xp.where(g.infinite, 0.0, gap)
+
+
+def mellow_exponent(xp: Namespace, g: Gaps) -> Array:
+    """`-log(mean(exp(-k * gap)))`, which is at most log n: the average gap of mellowmax times k.
+
     `log1p` of the mean of `exp - 1` keeps what `log` of the mean of `exp` loses near 1, and the
     latter keeps what the former loses near 0 (XLA's `log1p` loses two digits beyond 0.29). Both
     come from one `tanh`, of a quarter of the exponent so that small weights keep their digits: XLA
-    makes slow code of two different transcendental functions here. Below a width of eps the mean
-    gap is the same to rounding.
+    makes slow code of two different transcendental functions here.
     """
     n = count(xp, g)
-    quarter = -0.25 * g.strength * g.gap
+    quarter = -0.25 * (g.strength * g.gap)
     if g.weightless is not None:
         quarter = xp.where(g.weightless, -xp.inf, quarter)
     tanh = xp.tanh(quarter)
@@ -144,39 +191,46 @@ def mellow_gap(xp: Namespace, g: Gaps) -> Array:
         below_one = xp.where(g.mask, below_one, 0.0)
     mean = xp.sum(weight, axis=0, keepdims=True) / n
     mean_below_one = xp.sum(below_one, axis=0, keepdims=True) / n
-    log_mean = xp.where(mean_below_one > -0.25, xp.log1p(mean_below_one), xp.log(mean))
-
-    width, rows = g.strength * xp.max(g.gap, axis=0, keepdims=True), infinitely_wide(xp, g)
-    flat = width < xp.finfo(width.dtype).eps
-    flat = flat if rows is None else (flat & ~rows) | (g.strength == 0)
-    if truth(xp.any(flat)) is False:
-        gap = -log_mean / g.strength
-    else:
-        gap = xp.where(flat, mean_gap(xp, g), -log_mean / xp.where(flat, 1.0, g.strength))
-    return gap if g.infinite is None else xp.where(g.infinite, 0.0, gap)
+    return -xp.where(mean_below_one > -0.25, xp.log1p(mean_below_one), xp.log(mean))
 
 
 class UnitRow(NamedTuple):
-    """A row in units of its largest gap: what is left is free of scale."""
+    """A row in units of its own: what is left is free of scale."""
 
-    scale: Array  # [1, rows] the largest gap, or 1 where all are 0
-    unit: Array  # [actions, rows] the gaps in units of it: numbers in [0, 1]
-    width: Array  # [1, rows] |parameter| times the range of q
+    length: Array  # [1, rows] of a unit: a power of two
+    per_unit: Array  # [1, rows] its inverse, which is a normal number too
+    unit: Array  # [actions, rows] the gaps in units, cut to leave room for a factor
+    strength: Array  # [1, rows] |parameter| in units: below 1 in a narrow row, else from 1 to 4
     narrow: Array  # [1, rows] where the width is so small that the start of a series is enough
 
 
 def unit_row(xp: Namespace, g: Gaps) -> UnitRow:
     """The scale-free form of a row.
 
-    A row is narrow below four times the fourth root of eps: there the first terms of a series in
-    the width are as accurate as formulas that lose `eps / width` or its square to cancellation.
+    A row is narrow if its width, |parameter| times the range, is below four times the fourth root
+    of eps: there the first terms of a series in the width are as accurate as formulas that lose
+    `eps / width` or its square to cancellation.
     """
-    largest = xp.max(g.gap, axis=0, keepdims=True)
-    scale = xp.where(largest == 0, 1.0, largest)
-    width = g.strength * largest
-    narrow = width < 4 * xp.finfo(width.dtype).eps ** 0.25
+    narrow = g.strength * g.range < 4 * xp.finfo(g.gap.dtype).eps ** 0.25
     rows = infinitely_wide(xp, g)
-    return UnitRow(scale, g.gap / scale, width, narrow if rows is None else narrow & ~rows)
+    narrow = narrow if rows is None else narrow & ~rows
+    by_strength = units(xp, g.strength)
+    by_range = units(xp, xp.where(g.range == 0, 1.0, g.range))
+    length = xp.minimum(1 / by_strength, by_range)
+    per_unit = xp.maximum(by_strength, 1 / by_range)
+    unit = in_units(xp, g, per_unit)
+    return UnitRow(length, per_unit, unit, g.strength * length, narrow)
+
+
+def in_units(xp: Namespace, g: Gaps, per_unit: Array) -> Array:
+    """The gaps in units, cut so that they leave room for a factor of up to 4096."""
+    return xp.minimum(g.gap * per_unit, xp.finfo(g.gap.dtype).max / 4096)
+
+
+def units(xp: Namespace, x: Array) -> Array:
+    """The power of two next below each number, as far as its inverse is a normal number too."""
+    smallest = xp.finfo(x.dtype).smallest_normal
+    return power_of_two(xp, xp.clip(x, smallest, 1 / smallest))
 
 
 def cumulants(xp: Namespace, g: Gaps, unit: Array) -> tuple[Array, Array, Array, Array]:
@@ -192,14 +246,22 @@ def cumulants(xp: Namespace, g: Gaps, unit: Array) -> tuple[Array, Array, Array,
     return c, second, third, fourth - 3 * second * second
 
 
-def omega_slope(xp: Namespace, g: Gaps, row: UnitRow, policy: Array) -> Array:
-    """(boltz - mm) / omega in units of the squared range, given the Boltzmann policy at omega.
+def without_weight(xp: Namespace, exponent: Array) -> Array:
+    """Where `exp(exponent)` is 0, by far."""
+    return exponent < 2 * math.log(xp.finfo(exponent.dtype).smallest_normal)
 
-    A narrow row takes its series, `k2 / 2 - W k3 / 3 + W^2 k4 / 8` with the cumulants of the gaps.
+
+def omega_slope(xp: Namespace, g: Gaps, row: UnitRow, policy: Array) -> Array:
+    """(boltz - mm) / omega in squared units of the row, given the Boltzmann policy at omega.
+
+    A narrow row takes its series, `k2 / 2 - k k3 / 3 + k^2 k4 / 8` with the cumulants of the gaps.
     """
     boltzmann_gap = xp.sum(policy * row.unit, axis=0, keepdims=True)
-    width = xp.where(row.width == 0, 1.0, row.width)
-    direct = (mellow_gap(xp, g) / row.scale - boltzmann_gap) / width
-    _, second, third, fourth = cumulants(xp, g, row.unit)
-    series = second / 2 - row.width * (third / 3 - row.width * fourth / 8)
+    k = xp.where(row.narrow, 1.0, row.strength)
+    direct = (mellow_exponent(xp, g) / k - boltzmann_gap) / k
+    if truth(xp.any(row.narrow)) is False:
+        return direct
+    k = xp.where(row.narrow, row.strength, 0.0)
+    _, second, third, fourth = cumulants(xp, g, xp.where(row.narrow, row.unit, 0.0))
+    series = second / 2 - k * (third / 3 - k * fourth / 8)
     return xp.where(row.narrow, series, direct)

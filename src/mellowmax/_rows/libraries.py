@@ -2,6 +2,7 @@
 
 - `truth`: is a condition known now, or only when a traced program runs?
 - `iterate`: a loop that leaves as soon as every row has converged;
+- `power_of_two`: the bits of a number without its digits;
 - `uniform`: random numbers.
 
 With `row_function`, which knows how each library compiles and differentiates, this is all that is
@@ -13,17 +14,22 @@ JAX and PyTorch are only ever imported for a caller who passed one of their arra
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from array_api_compat import is_jax_namespace, is_torch_namespace
+from array_api_compat import (
+    is_cupy_namespace,
+    is_jax_namespace,
+    is_numpy_namespace,
+    is_torch_namespace,
+)
 
 from .._typing import Array, Key, Namespace, Shape
 
 if TYPE_CHECKING:
     import jax
 
-__all__ = ["Carry", "State", "iterate", "truth", "uniform"]
+__all__ = ["Carry", "State", "iterate", "power_of_two", "truth", "uniform"]
 
 State: TypeAlias = tuple[Array, ...]
 """What a loop carries from step to step."""
@@ -72,6 +78,24 @@ def iterate(
         if xp.all(done):
             break
     return state
+
+
+def power_of_two(xp: Namespace, x: Array) -> Array:
+    """The power of two next below each normal number: a constant to differentiation."""
+    exponent = 0x7F80_0000 if xp.finfo(x.dtype).bits == 32 else 0x7FF0_0000_0000_0000
+    if is_jax_namespace(xp):
+        import jax
+
+        whole = xp.int32 if xp.finfo(x.dtype).bits == 32 else xp.int64
+        as_bits = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(x), whole)
+        power: Array = jax.lax.bitcast_convert_type(as_bits & exponent, x.dtype)
+        return power
+    if is_torch_namespace(xp):
+        x = cast(Any, x).detach()
+    elif not (is_numpy_namespace(xp) or is_cupy_namespace(xp)):
+        return xp.pow(xp.asarray(2.0, dtype=x.dtype), xp.floor(xp.log2(x)))
+    whole = xp.int32 if xp.finfo(x.dtype).bits == 32 else xp.int64
+    return cast(Array, (cast(Any, x).view(whole) & exponent).view(x.dtype))
 
 
 def uniform(xp: Namespace, key: Key, shape: Shape, like: Array) -> Array:

@@ -49,8 +49,8 @@ class RowFunction:
         derivatives: for a function of one number a row, its closed-form derivatives with respect to
             `q` and, where it has one, to the parameter. They are used instead of differentiating
             through the kernel, and are differentiated in turn for the higher orders.
-        parameter: the function of rows that gives the kernel its parameter, as mellowmax's policy
-            is a Boltzmann policy at a temperature that hangs on the row and on omega.
+        given: the function of rows whose result the kernel takes as a fourth array, as mellowmax's
+            policy needs the temperature, which hangs on the row and on omega.
         on_accelerator: the kernel that JAX takes there, if it is another.
     """
 
@@ -59,12 +59,12 @@ class RowFunction:
         kernel: Kernel,
         derivatives: Sequence[RowFunction] = (),
         *,
-        parameter: RowFunction | None = None,
+        given: RowFunction | None = None,
         on_accelerator: Kernel | None = None,
     ) -> None:
         self.kernel = kernel
         self.derivatives = tuple(derivatives)
-        self.parameter = parameter
+        self.given = given
         self.on_accelerator = on_accelerator or kernel
 
     def __call__(self, xp: Namespace, *arrays: Array | None) -> Array:
@@ -78,9 +78,8 @@ class RowFunction:
 
     def _all_rows_at_once(self, kernel: Kernel, xp: Namespace, *arrays: Array | None) -> Array:
         """The kernel on arrays transposed for it, its result transposed back."""
-        if self.parameter is not None:
-            q, _, mask = arrays
-            arrays = (q, self.parameter(xp, *arrays), mask)
+        if self.given is not None:
+            arrays = (*arrays, self.given(xp, *arrays))
         return kernel(xp, *(None if x is None else x.T for x in arrays)).T
 
     def _numpy(self, *arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -93,8 +92,8 @@ class RowFunction:
             columns: list[Array | None] = [
                 _columns(x if _is_for_all_rows(x) else x[chunk]) for x in arrays
             ]
-            if self.parameter is not None:
-                columns[1] = self.parameter.kernel(np, *columns)
+            if self.given is not None:
+                columns.append(self.given.kernel(np, *columns))
             part = cast(npt.NDArray[Any], self.kernel(np, *columns)).T
             if result is None:
                 result = np.empty((rows, part.shape[1]), dtype=part.dtype)
@@ -112,7 +111,7 @@ class RowFunction:
             at_once = functools.partial(self._all_rows_at_once, kernel, jnp)
             rows, actions = arrays[0].shape
             width = max(1, elements // actions // 16) * 16
-            if rows <= width:
+            if not isinstance(rows, int) or rows <= width:  # a symbol is not to be divided
                 return at_once(*arrays)
 
             def one_chunk(i: jax.Array, result: jax.Array) -> jax.Array:

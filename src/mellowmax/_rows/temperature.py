@@ -1,22 +1,37 @@
 """The inverse temperature of mellowmax's maximum-entropy policy, one root a row.
 
 Section 6 of the paper asks for the `b` at which the Boltzmann policy earns what mellowmax says,
-`sum(exp(b (q - mm)) (q - mm)) = 0`. In units of the row's range, with gaps `u` in [0, 1], width
-`W = |omega| * range` and mellowmax's average gap `d`, it is the `t` in (0, W) with
+`sum(exp(b (q - mm)) (q - mm)) = 0`. With the gaps `u` in units of the row (see `gaps`), and the
+strength `k = |omega|` and mellowmax's average gap `d` in the same units, it is the `t` in (0, k)
+with
 
-    D(t) = sum(u exp(-t u)) / sum(exp(-t u)) = d,        b = sign(omega) * t / range.
+    D(t) = sum(u exp(-t u)) / sum(exp(-t u)) = d.
 
-`log D` falls with a slope between -1 and -(the smallest gap `s`), which brackets the root in closed
-form, and is so nearly straight that Halley's method on it needs few steps. Its correction is kept
-between 1/2 and 2: far from the root it would mislead. Factoring `exp(-t s)` out of every sum keeps
-all of it in range however near the policy is to the greedy one. Rows that are too narrow for `D(t)
-- d` to keep its digits take the first terms of the root's series, `t / W = 1/2 - W k3 / (24 k2) +
-W^2 (k4 / k2 - (k3 / k2)^2) / 48`, with the cumulants of the gaps.
+`log D` falls with a slope between minus the largest gap and minus the smallest one, `s`, which
+brackets the root in closed form, and is so nearly straight that Halley's method on it needs few
+steps. Its correction is kept between 1/2 and 2: far from the root it would mislead. Its slope and
+bend are taken of `log D` over `log t`, which has no unit, and `exp(-t s)` is factored out of every
+sum: nothing leaves the range of numbers however near the policy is to the greedy one. Rows that are
+too narrow for `D(t) - d` to keep its digits take the first terms of the root's series, `t / k =
+1/2 - k k3 / (24 k2) + k^2 (k4 / k2 - (k3 / k2)^2) / 48`, with the cumulants of the gaps.
 
-The derivative is that of the implicit function, in closed form.
+An action that was filled with -1e30 may be 1e60 units below the best. Beyond `eps^-1.5` units an
+action is called far. If the mean gap of the others is above `d`, they decide the
+root. If not, the far actions have to make up the rest, `d` less that mean, with what little weight
+they have. Then `b` is so small that all others are ties to rounding: their gaps become 0, the rest
+becomes the `d`, and the same search finds the root in units of the nearest far gap. Such a row is
+called tied.
+
+So there are two measures of the temperature. The *relative temperature* of a row is `b / omega`, a
+number from 0 to 1 (times the parts that a small omega is counted in, `_parts_of_omega`), or if the
+row is tied `-b` in units of the nearest far gap: its sign tells them apart. Either is a number that
+every dtype can hold, where `b` itself may not be, and so is its derivative: that of the implicit
+function, in closed form. Policies are computed from it.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from .._typing import Array, Namespace
 from .gaps import (
@@ -25,75 +40,179 @@ from .gaps import (
     boltzmann_weights,
     count,
     cumulants,
+    exponents,
     gaps,
+    in_units,
     infinitely_wide,
-    mellow_gap,
+    mellow_exponent,
+    normalised,
     omega_slope,
     unit_row,
+    units,
+    without_weight,
 )
 from .libraries import State, iterate, truth
 from .row_function import RowFunction
 
-__all__ = ["temperature", "temperature_by_omega", "temperature_by_q"]
+__all__ = [
+    "policy_exponents",
+    "policy_weights",
+    "relative_temperature",
+    "temperature",
+    "temperature_by_omega",
+    "temperature_by_q",
+]
 
 LIMIT = 60
 """Steps at most: several times what any row is known to need."""
 
 
-def _temperature(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Array:
+class _Far(NamedTuple):
+    """Actions so far below the best that beside them gaps of a unit are lost to rounding."""
+
+    actions: Array  # [actions, rows]
+    length: Array  # [1, rows] a power of two next below the nearest of their gaps
+
+
+def _far_actions(xp: Namespace, g: Gaps) -> _Far:
+    most = xp.finfo(g.gap.dtype).max
+    far = g.strength * g.gap > xp.finfo(g.gap.dtype).eps ** -1.5
+    return _Far(far, units(xp, xp.min(xp.where(far, g.gap, most), axis=0, keepdims=True)))
+
+
+def _parts_of_omega(xp: Namespace, g: Gaps) -> Array:
+    """How many parts omega is divided into, to count the temperature in: a power of two.
+
+    The temperature of a wide row is a small fraction of a small omega, and moves by a small
+    fraction of that when a huge value does; and `|omega| * gap` may overflow where `b * gap` does
+    not. Neither happens in parts.
+    """
+    k, info = g.strength, xp.finfo(g.gap.dtype)
+    width = xp.where(k < 1, k, 0.0) * g.range
+    parts = xp.clip(width, 1.0, info.eps**-1.5)
+    return units(xp, xp.where((k >= 1) & (k < info.max**0.4 * g.scale), 4096 * k, parts))
+
+
+def policy_exponents(xp: Namespace, g: Gaps, temperature: Array) -> Array:
+    """`-|b| * (top - q)` at a relative temperature, kept finite; -inf where omega is infinite."""
+    tied, lowest = temperature < 0, xp.finfo(g.gap.dtype).min
+    above, below = xp.maximum(g.strength, 1.0), xp.minimum(g.strength, 1.0)  # their product is it
+    parts = below * g.gap / _parts_of_omega(xp, g)
+    exponent = 0.0 - (xp.where(tied, 0.0, temperature) * above) * parts
+    if truth(xp.any(tied)) is not False:
+        beyond = xp.minimum(g.gap / _far_actions(xp, g).length, -lowest)
+        exponent = xp.where(tied, temperature * beyond, exponent)
+    exponent = xp.where(exponent < lowest, lowest, exponent)
+    return exponent if g.infinite is None else xp.where(g.infinite & (g.gap > 0), -xp.inf, exponent)
+
+
+def policy_weights(xp: Namespace, g: Gaps, temperature: Array) -> Array:
+    """The policy at a relative temperature."""
+    exponent = policy_exponents(xp, g, temperature)
+    weight = xp.exp(xp.where(without_weight(xp, exponent), -xp.inf, exponent))
+    return normalised(xp, g, weight)
+
+
+def _relative_temperature(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Array:
     g = gaps(xp, q, omega, mask)
     row = unit_row(xp, g)
-    log_target = xp.log(mellow_gap(xp, g)) - xp.log(row.scale)
-    b = g.sign * (0.5 * _root(xp, g, row, log_target) / row.scale)
-    if (
-        g.weightless is not None
-    ):  # a limit of 0 keeps its sign: what is infinitely far has no weight
-        nearly_0 = g.sign * xp.finfo(b.dtype).smallest_normal
-        b = xp.where(b == 0, nearly_0, b)
+    target = _average_gap(xp, g, row)
+    log_target = xp.where(row.narrow, xp.nan, xp.log(target))  # without one the search ends at once
+    unit, strength = row.unit, row.strength
+    far = _far_actions(xp, g)
+    some = truth(xp.any(far.actions)) is not False
+    if some:
+        rest = target - _mean_of_others(xp, g, row, far)
+        tied = xp.any(far.actions, axis=0, keepdims=True) & (rest >= 0)
+        log_rest = xp.log(rest) + (xp.log(row.length) - xp.log(far.length))
+        beyond = xp.where(far.actions, in_units(xp, g, 1 / far.length), 0.0)
+        unit = xp.where(tied, beyond, unit)
+        log_target = xp.where(tied, log_rest, log_target)
+        strength = xp.where(tied, g.strength * far.length, strength)
+    root = _root(xp, g, unit, strength, log_target)
+    ratio = xp.minimum(root / row.strength, 1.0)
     if truth(xp.any(row.narrow)) is not False:
-        b = xp.where(row.narrow, omega * _narrow_ratio(xp, g, row), b)
-    return b if g.infinite is None else xp.where(g.infinite, omega, b)
+        ratio = xp.where(row.narrow, _narrow_ratio(xp, g, row), ratio)
+    if g.infinite is not None:
+        ratio = xp.where(g.infinite, 1.0, ratio)
+    result = ratio * _parts_of_omega(xp, g)
+    if not some:
+        return result
+    tied = tied if g.infinite is None else tied & ~g.infinite
+    return xp.where(tied, -root, result)
+
+
+def _average_gap(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
+    """That of mellowmax, in units of a row that is not narrow."""
+    return mellow_exponent(xp, g) / xp.where(row.narrow, 1.0, row.strength)
+
+
+def _mean_of_others(xp: Namespace, g: Gaps, row: UnitRow, far: _Far) -> Array:
+    """The mean gap of the actions that are not far, in units of the row."""
+    near = xp.where(far.actions, 0.0, row.unit)
+    return xp.sum(near / _others(xp, g, far), axis=0, keepdims=True)
+
+
+def _others(xp: Namespace, g: Gaps, far: _Far) -> Array:
+    """How many actions have weight and are not far: the best at least."""
+    return _weighted_actions(xp, g) - _number(xp, far.actions, g)
+
+
+def _weighted_actions(xp: Namespace, g: Gaps) -> Array | int:
+    """How many actions of each row have weight: those that count and are not at -infinity."""
+    return count(xp, g) if g.weightless is None else _number(xp, ~g.weightless, g)
+
+
+def _number(xp: Namespace, actions: Array, g: Gaps) -> Array:
+    return xp.sum(xp.astype(actions, g.gap.dtype), axis=0, keepdims=True)
 
 
 def _narrow_ratio(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
     """`b / omega` of a narrow row, by its series."""
-    _, second, third, fourth = cumulants(xp, g, row.unit)
+    k, _, _, skew, kurtosis = _narrow_shape(xp, g, row)
+    return 0.5 - k * (skew / 24 - k * (kurtosis - skew * skew) / 48)
+
+
+def _narrow_shape(xp: Namespace, g: Gaps, row: UnitRow) -> tuple[Array, ...]:
+    """Strength, deviations, and the second cumulant of a narrow row, and others over the second."""
+    c, second, third, fourth = cumulants(xp, g, xp.where(row.narrow, row.unit, 0.0))
     second = xp.where(second == 0, 1.0, second)
-    skew = third / second
-    return 0.5 - row.width * (skew / 24 - row.width * (fourth / second - skew * skew) / 48)
+    return xp.where(row.narrow, row.strength, 0.0), c, second, third / second, fourth / second
 
 
-def _root(xp: Namespace, g: Gaps, row: UnitRow, log_target: Array) -> Array:
-    """`t` with `log D(t) = log_target`, by Halley's method inside a bracket."""
-    info = xp.finfo(row.unit.dtype)
-    positive = row.unit > 0
-    smallest = xp.min(xp.where(positive, row.unit, 1.0), axis=0, keepdims=True)
-    beyond = xp.where(positive, row.unit - smallest, 0.0)
-    larger = xp.sum(xp.astype(positive, row.unit.dtype), axis=0, keepdims=True)
+def _root(xp: Namespace, g: Gaps, unit: Array, strength: Array, log_target: Array) -> Array:
+    """`t` below the strength with `log D(t) = log_target`, by Halley's method inside a bracket."""
+    info = xp.finfo(unit.dtype)
+    positive = unit > 0
+    smallest = xp.min(xp.where(positive, unit, info.max), axis=0, keepdims=True)
+    beyond = xp.where(positive, unit - smallest, 0.0)
+    larger = _number(xp, positive, g)
     finite = _weighted_actions(xp, g)
     ties = finite - larger
-    others = row.unit.shape[0] - larger
-    log_mean = xp.log(xp.sum(row.unit, axis=0, keepdims=True) / finite)
-    low = xp.maximum(log_mean - log_target, info.smallest_normal)
+    others = unit.shape[0] - larger
+    log_mean = xp.log(xp.sum(unit / finite, axis=0, keepdims=True))
+    steepest = xp.max(unit, axis=0, keepdims=True)
+    low = xp.maximum((log_mean - log_target) / steepest, info.smallest_normal)
     high = xp.maximum(xp.log(larger * smallest / ties) - log_target, 1.0) / smallest
-    high = xp.maximum(xp.minimum(row.width, high), low)
-    start = xp.minimum(xp.maximum(row.width / 2, low), high)
+    high = xp.maximum(xp.minimum(strength, high), low)
+    start = xp.minimum(xp.maximum(strength / 2, low), high)
 
     def halley(state: State) -> tuple[State, Array]:
         t, low, high = state
         weight = xp.exp(-t * beyond)
         total = xp.sum(weight, axis=0, keepdims=True) - others
-        share = row.unit * weight
+        share = unit * weight
         first = xp.sum(share, axis=0, keepdims=True)
-        share = row.unit * (share / first)  # of the average gap: products of small gaps underflow
+        x = t * unit
+        share = x * (share / first)  # of the average gap: products of small gaps underflow
         second = xp.sum(share, axis=0, keepdims=True)
-        third = xp.sum(row.unit * share, axis=0, keepdims=True)
+        third = xp.sum(x * share, axis=0, keepdims=True)
         factor = xp.exp(-t * smallest)
         everything = ties + factor * total
-        mean = factor * first / everything
+        mean = t * (factor * first / everything)
         excess = xp.log(first / everything) - t * smallest - log_target
-        slope = second - mean  # of -log D
-        bend = third - second * second - mean * slope  # the second derivative of log D
+        slope = xp.maximum(second - mean, 2 * info.smallest_normal**0.5)  # of -log D over log t
+        bend = third - second * second - mean * slope
         curl = 0.5 * excess * (bend / slope / slope)
         rounding = 4 * info.eps * (1 + t * smallest + xp.abs(log_target))
         close = info.eps ** (1 / 3) / 8  # the step after this ends at rounding
@@ -101,7 +220,7 @@ def _root(xp: Namespace, g: Gaps, row: UnitRow, log_target: Array) -> Array:
         done = ~(xp.abs(excess) > rounding) | small
         low = xp.where(excess > 0, t, low)
         high = xp.where(excess < 0, t, high)
-        step = t + excess / (slope * xp.minimum(xp.maximum(1 - curl, 0.5), 2.0))
+        step = t + t * (excess / (slope * xp.minimum(xp.maximum(1 - curl, 0.5), 2.0)))
         outside = (step < low * (1 - 8 * info.eps)) | (step > high * (1 + 8 * info.eps))
         step = xp.where(outside, xp.sqrt(low) * xp.sqrt(high), step)
         step = xp.minimum(xp.maximum(step, low), high)
@@ -115,70 +234,173 @@ def _root(xp: Namespace, g: Gaps, row: UnitRow, log_target: Array) -> Array:
     return xp.where(out_of_reach, 0.0, root)
 
 
-def _weighted_actions(xp: Namespace, g: Gaps) -> Array | int:
-    """How many actions of each row have weight: those that count and are not at -infinity."""
-    if g.weightless is None:
-        return count(xp, g)
-    return xp.sum(xp.astype(~g.weightless, g.gap.dtype), axis=0, keepdims=True)
+# Derivatives of the relative temperature.
 
 
-def _by_q(xp: Namespace, q: Array, omega: Array, mask: Array | None, b: Array) -> Array:
-    """(softmax_omega(q) - pi (1 + b (q - mm))) / Var_pi(q); the derivative of the series if narrow.
+def _relative_by_q(xp: Namespace, q: Array, omega: Array, mask: Array | None, at: Array) -> Array:
+    """(softmax_omega(q) - pi (1 + b (q - mm))) / Var_pi(q) / omega; that of the series if narrow.
 
     Where the policy does not move with `b` (all values equal, or an infinite omega) it is 0.
     """
     g = gaps(xp, q, omega, mask)
     row = unit_row(xp, g)
-    policy, variance, deviation = _moments(xp, q, b, mask, row)
-    t = 2 * g.sign * b * row.scale
-    change = boltzmann_weights(xp, g) - policy * (1 - t * deviation)
-    by_q = change / xp.where(variance == 0, 1.0, variance) / (2 * row.scale) / (2 * row.scale)
-    frozen = (variance == 0) | _at_a_limit(xp, g, omega, b)
-    by_q = xp.where(row.narrow, _narrow_by_q(xp, g, row), xp.where(frozen, 0.0, by_q))
-    return by_q if mask is None else xp.where(mask, by_q, 0.0)
+    policy, deviation, variance, frozen = _moments(xp, g, row, at)
+    k = xp.where(row.narrow, 1.0, row.strength)
+    apart = _apart(xp, g, at)
+    parts = _parts_of_omega(xp, g)
+    change = policy * (apart + at / parts * k * deviation)
+    by_gap = change / (variance * k) * parts * row.per_unit
+    by_gap = xp.where(frozen, 0.0, by_gap)
+    if truth(xp.any(row.narrow)) is not False:
+        series = g.strength * parts * _narrow_by_unit(xp, g, row)
+        by_gap = xp.where(row.narrow, series, by_gap)
+    if truth(xp.any(at < 0)) is not False:
+        far, share, inverse, spread = _tied_moments(xp, g, row, at)
+        by_far = xp.where(far.actions, share * (-at - inverse) / far.length, 0.0)
+        shared = xp.sum(by_far, axis=0, keepdims=True) / _others(xp, g, far)  # all sum to 0
+        by_near = policy * apart / spread * row.per_unit - shared
+        by_gap = xp.where(at < 0, -xp.where(far.actions, by_far, by_near), by_gap)
+    if mask is not None:
+        by_gap = xp.where(mask, by_gap, 0.0)
+    return g.sign * by_gap / g.scale
 
 
-def _narrow_by_q(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
-    """The derivative of `omega * _narrow_ratio`, term by term."""
-    c, second, third, fourth = cumulants(xp, g, row.unit)
-    flat = second == 0
-    second = xp.where(flat, 1.0, second)
-    skew, kurtosis = third / second, fourth / second
-    by_skew = 3 * (c * c / second - 1) - 2 * skew * c / second
-    by_fourth = 4 * (c * c * c - third) / second - 12 * c - 2 * kurtosis * c / second
-    k = 0.5 * g.strength
-    series = by_skew / 24 - row.width * (by_fourth - 2 * skew * by_skew) / 48
-    return xp.where(flat, 0.0, k * k * series / count(xp, g))
-
-
-def _by_omega(xp: Namespace, q: Array, omega: Array, mask: Array | None, b: Array) -> Array:
-    """The derivative of mellowmax over the variance under the policy: 1/2 where all are equal."""
+def _relative_by_omega(
+    xp: Namespace, q: Array, omega: Array, mask: Array | None, at: Array
+) -> Array:
+    """(The derivative of mellowmax over the variance under the policy, less b / omega) / omega."""
     g = gaps(xp, q, omega, mask)
     row = unit_row(xp, g)
-    _, variance, _ = _moments(xp, q, b, mask, row)
     slope = omega_slope(xp, g, row, boltzmann_weights(xp, g))
-    by_omega = slope / xp.where(variance == 0, 1.0, variance)
-    by_omega = xp.where(variance == 0, 0.5, by_omega)
-    return xp.where(_at_a_limit(xp, g, omega, b), 0.0, by_omega)
+    _, _, variance, frozen = _moments(xp, g, row, at)
+    k = xp.where(row.narrow, 1.0, row.strength)
+    parts = _parts_of_omega(xp, g)
+    by_strength = xp.where(frozen, 0.0, (slope / variance * parts - at) / k)
+    if truth(xp.any(row.narrow)) is not False:
+        k, _, _, skew, kurtosis = _narrow_shape(xp, g, row)
+        series = k * (kurtosis - skew * skew) / 24 - skew / 24
+        by_strength = xp.where(row.narrow, series * parts, by_strength)
+    if truth(xp.any(at < 0)) is not False:
+        spread = _tied_moments(xp, g, row, at)[3]
+        by_strength = xp.where(at < 0, -slope / spread, by_strength)
+    return g.sign * by_strength * row.length * g.scale
 
 
-def _at_a_limit(xp: Namespace, g: Gaps, omega: Array, b: Array) -> Array:
+def _apart(xp: Namespace, g: Gaps, at: Array) -> Array:
+    """`softmax_omega(q) / pi - 1`, to full accuracy where the two are nearly the same.
+
+    As near the greedy policy, where all of the derivative is in what the best actions have not.
+    """
+    of_policy, of_omega = policy_exponents(xp, g, at), exponents(xp, g)
+    if g.infinite is not None:
+        of_policy = xp.where(g.infinite, 0.0, of_policy)
+        of_omega = xp.where(g.infinite, 0.0, of_omega)
+    lost = without_weight(xp, of_omega)
+    apart = xp.where(lost, -xp.inf, of_omega - of_policy)
+    weight = xp.exp(xp.where(without_weight(xp, of_policy), -xp.inf, of_policy))
+    far = _far_actions(xp, g).actions
+    weight = xp.where((at < 0) & far, 0.0, weight)  # in a tied row they have terms of their own
+    before = xp.exp(xp.where(lost, -xp.inf, of_omega))
+    if g.weightless is not None:
+        weight = xp.where(g.weightless, 0.0, weight)
+        before = xp.where(g.weightless, 0.0, before)
+    moved = xp.sum(weight * -xp.expm1(apart), axis=0, keepdims=True)
+    return xp.expm1(apart + xp.log1p(moved / xp.sum(before, axis=0, keepdims=True)))
+
+
+def _narrow_by_unit(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
+    """The derivative of `_narrow_ratio` over the strength, term by term."""
+    k, c, second, skew, kurtosis = _narrow_shape(xp, g, row)
+    by_skew = 3 * (c * c / second - 1) - 2 * skew * c / second
+    by_fourth = 4 * (c * c * c / second - skew) - 12 * c - 2 * kurtosis * c / second
+    series = by_skew / 24 - k * (by_fourth - 2 * skew * by_skew) / 48
+    flat = ~xp.any(row.unit > 0, axis=0, keepdims=True)
+    return xp.where(flat, 0.0, series / count(xp, g))
+
+
+def _moments(xp: Namespace, g: Gaps, row: UnitRow, at: Array) -> tuple[Array, Array, Array, Array]:
+    """The policy, and deviations and variance of the unit gaps under it; where it does not move.
+
+    A variance of 0, as that of a tied row is to rounding, is given as 1.
+    """
+    policy = policy_weights(xp, g, at)
+    unit = xp.where((policy > 0) & (at >= 0), row.unit, 0.0)
+    mean = xp.sum(policy * unit, axis=0, keepdims=True)
+    deviation = xp.where(policy > 0, unit - mean, 0.0)
+    variance = xp.sum((policy * deviation) * deviation, axis=0, keepdims=True)
+    none = variance == 0
+    return policy, deviation, xp.where(none, 1.0, variance), none | _at_a_limit(xp, g, at)
+
+
+def _at_a_limit(xp: Namespace, g: Gaps, at: Array) -> Array:
     """Rows whose `b` is infinite, or the limit 0: there it does not move."""
-    rows, infinite = infinitely_wide(xp, g), xp.isinf(omega)
-    if rows is None:
-        return infinite
-    return infinite | (rows & (xp.abs(b) <= xp.finfo(b.dtype).smallest_normal))
+    return at == 0 if g.infinite is None else g.infinite | (at == 0)
 
 
-def _moments(
-    xp: Namespace, q: Array, b: Array, mask: Array | None, row: UnitRow
-) -> tuple[Array, Array, Array]:
-    """The policy, and the variance and the deviations of the unit gaps under it."""
-    policy = boltzmann_weights(xp, gaps(xp, q, b, mask))
-    deviation = row.unit - xp.sum(policy * row.unit, axis=0, keepdims=True)
-    return policy, xp.sum(policy * deviation * deviation, axis=0, keepdims=True), deviation
+def _tied_moments(
+    xp: Namespace, g: Gaps, row: UnitRow, at: Array
+) -> tuple[_Far, Array, Array, Array]:
+    """Far actions, and their shares in what they make up of the average gap.
+
+    With them `1 / gap` in units of the nearest, and the variance under the policy in units of the
+    row times units of the nearest; the shares are divided by the average gap that they weigh.
+    """
+    far = _far_actions(xp, g)
+    tied = (at < 0) & far.actions
+    unit = xp.where(tied, in_units(xp, g, 1 / far.length), 0.0)
+    smallest = xp.min(xp.where(tied, unit, 2.0), axis=0, keepdims=True)
+    exponent = at * (unit - smallest)
+    nothing = without_weight(xp, exponent) | ~tied
+    part = xp.where(nothing, 0.0, unit * xp.exp(xp.where(nothing, 0.0, exponent)))
+    total = xp.sum(part, axis=0, keepdims=True)
+    share = part / xp.where(total == 0, 1.0, total)
+    mean = xp.sum(share * xp.where(nothing, 0.0, unit), axis=0, keepdims=True)
+    mean = xp.where(mean == 0, 1.0, mean)
+    rest = _average_gap(xp, g, row) - _mean_of_others(xp, g, row, far)
+    rest = xp.where(at < 0, xp.maximum(rest, xp.finfo(rest.dtype).smallest_normal), 1.0)
+    return far, share / mean, 1 / xp.where(tied, unit, 1.0), rest * mean
 
 
-temperature_by_q = RowFunction(_by_q)
-temperature_by_omega = RowFunction(_by_omega)
-temperature = RowFunction(_temperature, (temperature_by_q, temperature_by_omega))
+relative_by_q = RowFunction(_relative_by_q)
+relative_by_omega = RowFunction(_relative_by_omega)
+relative_temperature = RowFunction(_relative_temperature, (relative_by_q, relative_by_omega))
+
+
+# The temperature itself.
+
+
+def _temperature(xp: Namespace, q: Array, omega: Array, mask: Array | None, at: Array) -> Array:
+    g = gaps(xp, q, omega, mask)
+    b = _in_callers_numbers(xp, g, omega, at, at)
+    if g.weightless is not None:
+        # A limit of 0 keeps its sign: what is infinitely far has no weight.
+        b = xp.where((at == 0), g.sign * xp.finfo(b.dtype).smallest_normal, b)
+    return b if g.infinite is None else xp.where(g.infinite, g.sign * xp.inf, b)
+
+
+def _in_callers_numbers(xp: Namespace, g: Gaps, omega: Array, at: Array, x: Array) -> Array:
+    """What a temperature `x` relative to the row at `at` is worth; 0 where omega is infinite."""
+    worth = omega if g.infinite is None else xp.where(g.infinite, 0.0, omega)
+    ordinary = x / _parts_of_omega(xp, g) * worth
+    if truth(xp.any(at < 0)) is False:
+        return ordinary
+    length = _far_actions(xp, g).length
+    return xp.where(at < 0, x * (-g.sign / length) * (1 / g.scale), ordinary)
+
+
+def _by_q(xp: Namespace, q: Array, omega: Array, mask: Array | None, at: Array) -> Array:
+    g = gaps(xp, q, omega, mask)
+    return _in_callers_numbers(xp, g, omega, at, _relative_by_q(xp, q, omega, mask, at))
+
+
+def _by_omega(xp: Namespace, q: Array, omega: Array, mask: Array | None, at: Array) -> Array:
+    g = gaps(xp, q, omega, mask)
+    relative = _relative_by_omega(xp, q, omega, mask, at)
+    still = (at < 0) | _at_a_limit(xp, g, at)
+    ratio = xp.where(still, 0.0, at / _parts_of_omega(xp, g))
+    return _in_callers_numbers(xp, g, omega, at, relative) + ratio
+
+
+temperature = RowFunction(_temperature, given=relative_temperature)
+temperature_by_q = RowFunction(_by_q, given=relative_temperature)
+temperature_by_omega = RowFunction(_by_omega, given=relative_temperature)

@@ -70,7 +70,8 @@ def _epsilon_greedy_by_epsilon(
     xp: Namespace, q: Array, epsilon: Array, mask: Array | None, _: Array | None = None
 ) -> Array:
     """The mean less the maximum."""
-    return -2 * mean_gap(xp, gaps_to_best(xp, q, epsilon, mask))
+    g = gaps_to_best(xp, q, epsilon, mask)
+    return -g.scale * mean_gap(xp, g)
 
 
 def _boltzmann_by_q(
@@ -88,8 +89,8 @@ def _boltzmann_by_beta(
     """The variance of q under the policy."""
     g = gaps(xp, q, beta, mask)
     policy = boltzmann_weights(xp, g)
-    deviation = 2 * _deviation(xp, g, policy)
-    return xp.sum(policy * deviation * deviation, axis=0, keepdims=True)
+    deviation = g.scale * _deviation(xp, g, policy)
+    return xp.sum((policy * deviation) * deviation, axis=0, keepdims=True)
 
 
 def _deviation(xp: Namespace, g: Gaps, policy: Array) -> Array:
@@ -105,7 +106,7 @@ def _mellowmax_by_omega(
     g = gaps(xp, q, omega, mask)
     row = unit_row(xp, g)
     slope = omega_slope(xp, g, row, boltzmann_weights(xp, g))
-    return 4 * row.scale * (row.scale * slope)
+    return slope * row.length * g.scale * row.length * g.scale
 
 
 epsilon_greedy_by_epsilon = RowFunction(_epsilon_greedy_by_epsilon)

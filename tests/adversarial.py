@@ -1,0 +1,310 @@
+"""Adversarial rows against extended precision: `python tests/adversarial.py` checks a million.
+
+Rows have values and parameters anywhere in the normal numbers of their dtype: ties and near ties,
+gaps over all decades, offsets, illegal actions filled with -1e20, -1e30 or the lowest number. The
+reference is NumPy's `longdouble` of 64 bits and 15 for the exponent, in which no such row overflows
+or underflows. Each row is checked in every library, compiled where JAX is, with its gradients:
+
+- mellowmax, within 8 eps of the range and of its own size;
+- the policy's expected value, within 64 eps of the range;
+- the log-policy, the temperature and the derivative of mellowmax by omega, as relative numbers;
+- a gradient of the policy and of the log-policy by the values, relative to its largest term, where
+  the library differentiates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+import numpy as np
+
+import mellowmax as mm
+
+EXTENDED = np.longdouble
+LOOSE = {"float32": 2e-3, "float64": 1e-6}
+"""What a relative number may be off by: a root is as good as the rounding of its row allows."""
+
+
+def rows(rng, n, count, dtype):
+    """Rows of `n` actions and their omega, all normal numbers (or 0) of the dtype."""
+    info = np.finfo(dtype)
+    low, high = float(np.log2(info.tiny)), float(np.log2(info.max)) - 1e-3
+
+    def anywhere(*shape, low=low, high=high):
+        return 2.0 ** rng.uniform(low, high, size=shape) * rng.choice([-1, 1], size=shape)
+
+    def moderate(*shape):
+        return rng.normal(size=shape) * 10.0 ** rng.uniform(-6, 6, size=(*shape[:-1], 1))
+
+    part = -(-count // 8)
+    unit = np.abs(anywhere(part, 1, low=low + 60, high=high - 8))
+    kinds = [
+        moderate(part, n),
+        anywhere(part, n),
+        unit * rng.normal(size=(part, n)),
+        unit * (1 + info.eps * rng.integers(0, 4, size=(part, n))),
+        unit * rng.integers(0, 3, size=(part, n)),
+        unit * 2.0 ** rng.uniform(-50, 0, size=(part, n)),
+        np.where(np.arange(n) == 0, 0.0, -unit * 2.0 ** rng.uniform(-40, 2, size=(part, n))),
+        np.where(rng.random((part, 1)) < 0.5, 0.0, moderate(part, n)),
+    ]
+    q = np.concatenate(kinds)[rng.permutation(8 * part)[:count]]
+    fills = np.array([-1e20, -1e30, float(info.min), -1e9])
+    fill = np.where(rng.random(count) < 0.7, rng.choice(fills, count), -np.abs(anywhere(count)))
+    filled = (rng.random((count, n)) < 0.4) & (rng.random((count, 1)) < 0.4)
+    q = np.where(filled, fill[:, None], q)
+    with np.errstate(over="ignore", under="ignore"):
+        q = np.clip(q, float(info.min), float(info.max)).astype(dtype)
+        q[np.abs(q) < info.tiny] = 0
+        exact = q.astype(EXTENDED)
+        one = rng.integers(0, n, size=count)  # an omega at which some gap is of order 1
+        gap = np.abs(exact[np.arange(count), one] - exact[:, 0])
+        about = 2.0 ** rng.uniform(-9, 9, size=count) / np.where(gap == 0, 1, gap)
+        about = about * rng.choice([-1, 1], size=count)
+        size = np.where(rng.random(count) < 0.5, about, anywhere(count))
+        size = np.where(rng.random(count) < 0.2, moderate(count, 1)[:, 0], size)
+        size = np.clip(np.abs(size), info.tiny, info.max / 2) * np.sign(size)
+        omega = size.astype(dtype)
+    return q, omega
+
+
+class Exact:
+    """What is true of rows, in extended precision."""
+
+    def __init__(self, q, omega):
+        self.q, self.omega = q.astype(EXTENDED), omega.astype(EXTENDED)[:, None]
+        self.sign, k = np.sign(self.omega), np.abs(self.omega)
+        turned = self.q * self.sign
+        self.top = np.max(turned, axis=1, keepdims=True)
+        g = self.gap = self.top - turned
+        self.range = np.max(g, axis=1, keepdims=True)
+        weights = np.exp(-k * g)
+        below = np.mean(np.expm1(-k * g), axis=1, keepdims=True)
+        self.exponent = np.where(
+            below > -0.5, -np.log1p(below), -np.log(np.mean(weights, axis=1, keepdims=True))
+        )
+        self.average = self.exponent / k
+        self.value = self.sign * (self.top - self.average)
+        self.weights = weights / np.sum(weights, axis=1, keepdims=True)
+        self.ratio = self._ratio(k)
+        self.log_policy = -(self.ratio * k) * g
+        self.log_policy -= np.log(np.sum(np.exp(self.log_policy), axis=1, keepdims=True))
+        self.policy = np.exp(self.log_policy)
+        self.b = self.ratio * self.omega
+        deviation = g - self.average
+        self.variance = np.sum(self.policy * deviation**2, axis=1, keepdims=True)
+        self.by_omega = self._by_omega(k)
+        self.b_by_q = self._b_by_q(k, deviation)
+
+    def _cumulants(self):
+        scale = np.where(self.range == 0, 1, self.range)
+        c = self.gap / scale
+        c = c - np.mean(c, axis=1, keepdims=True)
+        second, third, fourth = (np.mean(c**i, axis=1, keepdims=True) for i in (2, 3, 4))
+        second = np.where(second == 0, 1, second)
+        return second, third, fourth - 3 * second**2
+
+    def _ratio(self, k):
+        """`b / omega`: the series of a narrow row, or by halving."""
+        width = k * self.range
+        second, third, fourth = self._cumulants()
+        skew, kurtosis = third / second, fourth / second
+        narrow = width < 1e-4
+        small = np.where(narrow, width, 0)
+        series = 0.5 - small * skew / 24 + small**2 * (kurtosis - skew**2) / 48
+        low = np.log(np.minimum(k, 1 / np.where(self.range == 0, 1, self.range))) - 12
+        high = np.log(k)
+        for _ in range(84):
+            middle = (low + high) / 2
+            weight = np.exp(-np.exp(middle) * self.gap)
+            mean = np.sum(weight * self.gap, axis=1, keepdims=True) / np.sum(
+                weight, axis=1, keepdims=True
+            )
+            above = mean > self.average
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return np.where(narrow, series, np.exp((low + high) / 2) / k)
+
+    def _by_omega(self, k):
+        width = k * self.range
+        narrow = width < 1e-4
+        second, third, fourth = self._cumulants()
+        second = np.where(self.range == 0, 0, second)
+        small = np.where(narrow, width, 0)
+        series = self.range**2 * (second / 2 - small * third / 3 + small**2 * fourth / 8)
+        boltzmann = np.sum(self.weights * self.gap, axis=1, keepdims=True)
+        return np.where(narrow, series, (self.average - boltzmann) / k)
+
+    def _b_by_q(self, k, deviation):
+        apart, t = -(1 - self.ratio) * k * self.gap, self.ratio * k
+        total = np.sum(np.exp(-k * self.gap), axis=1, keepdims=True)
+        moved = np.sum(-np.exp(-t * self.gap) * np.expm1(apart), axis=1, keepdims=True) / total
+        change = self.policy * (np.expm1(apart + np.log1p(moved)) + t * deviation)
+        direct = change / np.where(self.variance == 0, 1, self.variance)
+        scale = np.where(self.range == 0, 1, self.range)
+        c = (self.gap - np.mean(self.gap, axis=1, keepdims=True)) / scale
+        second, third, _ = self._cumulants()
+        series = k**2 / 24 * (3 * (c**2 / second - 1) - 2 * third * c / second**2) / c.shape[1]
+        by_q = np.where(k * self.range < 1e-4, series, direct)
+        return np.where(self.range == 0, 0, by_q)
+
+    def pulled_back(self, cotangent, policy, tiny, lowest):
+        """The gradient of `sum(cotangent * policy)`, and its largest term.
+
+        A log-probability that is cut at the lowest number does not move, and what a probability
+        that underflows would add to a gradient is lost.
+        """
+        c = cotangent.astype(EXTENDED)
+        if policy:  # a constant changes nothing
+            c = c - np.take_along_axis(c, np.argmin(self.gap, axis=1)[:, None], axis=1)
+        log_c = self.policy * c if policy else np.where(self.log_policy < lowest, 0, c)
+        total = np.sum(log_c, axis=1, keepdims=True)
+        direct = self.b * (log_c - self.policy * total)
+        # moving b moves each log-probability by the gap's distance from its mean
+        by_b = -self.sign * np.sum(log_c * (self.gap - self.average), axis=1, keepdims=True)
+        terms = np.sum(np.abs(log_c) * np.abs(self.gap - self.average), axis=1, keepdims=True)
+        through = by_b * self.b_by_q
+        size = np.max(np.abs(direct) + terms * np.abs(self.b_by_q), axis=1, keepdims=True)
+        small = np.where(policy & (self.policy < tiny), self.policy * self.gap, 0)
+        small = small * np.max(np.abs(c), axis=1, keepdims=True)
+        lost = np.sum(small, axis=1, keepdims=True) * np.abs(self.b_by_q)
+        return direct + through, size, lost
+
+
+def wrong(found, exact, dtype, cotangent):
+    """Names of checks, each with the rows that fail it."""
+    info = np.finfo(dtype)
+    eps, tiny, loose = EXTENDED(info.eps), EXTENDED(info.tiny), LOOSE[dtype]
+    highest = EXTENDED(info.max)
+    column = {name: np.asarray(x).astype(EXTENDED) for name, x in found.items()}
+    column = {k: x if x.ndim == 2 else x[:, None] for k, x in column.items()}
+
+    def any_(bad):
+        return np.any(bad, axis=1)
+
+    def off(name, true, scale, tolerance=loose, few=4):
+        """Wrong by more than the tolerance times the scale, where the truth is a number."""
+        true, x = np.clip(true, -highest, highest), column[name]
+        x = np.where(np.isinf(x) & (np.abs(true) > highest / 2), np.sign(x) * highest, x)
+        return any_(~(np.abs(x - true) <= tolerance * np.minimum(scale, highest) + few * tiny))
+
+    policy = column["policy"]
+    error = np.abs(np.sum(policy * (exact.sign * exact.gap - exact.sign * exact.average), 1))
+    checks = {
+        "value": off("value", exact.value, exact.range + np.abs(exact.value), 8 * eps),
+        "policy is a distribution": any_(~(policy >= 0))
+        | ~(np.abs(np.sum(policy, 1) - 1) < 64 * eps),
+        "expectation": ~(error <= 64 * eps * exact.range[:, 0] + 8 * tiny),
+        "log-policy": off("log_policy", exact.log_policy, 1 + np.abs(exact.log_policy)),
+        "temperature": off("temperature", exact.b, np.abs(exact.b)),
+        "by omega": off("by_omega", exact.by_omega, exact.by_omega),
+    }
+    for name, of_policy in (("gradient", True), ("log_gradient", False)):
+        if name in column:
+            true, size, lost = exact.pulled_back(cotangent, of_policy, tiny, -highest)
+            overflows = any_(size > highest)  # then it is no number
+            checks[name] = off(name, true, size + lost / loose, few=64) & ~overflows
+    return checks
+
+
+def _with_numpy(q, omega, cotangent):
+    return {
+        "value": mm.mellowmax(q, omega),
+        "policy": mm.mellowmax_policy(q, omega),
+        "log_policy": mm.mellowmax_log_policy(q, omega),
+        "temperature": mm.mellowmax_temperature(q, omega),
+        "by_omega": mm.mellowmax_parameter_gradient(q, omega),
+    }
+
+
+def _with_torch(q, omega, cotangent):
+    import torch
+
+    q, omega, cotangent = (torch.asarray(np.array(x)) for x in (q, omega, cotangent))
+    found = _with_numpy(q, omega, cotangent)
+    q.requires_grad_()
+    omega.requires_grad_()
+    for name, function in (("", mm.mellowmax_policy), ("log_", mm.mellowmax_log_policy)):
+        (found[name + "gradient"],) = torch.autograd.grad(function(q, omega), q, cotangent)
+    (found["by_omega"],) = torch.autograd.grad(mm.mellowmax(q, omega).sum(), omega)
+    return {name: x.numpy() for name, x in found.items()}
+
+
+def _with_jax():
+    import jax
+
+    @jax.jit
+    def program(q, omega, cotangent):
+        found = _with_numpy(q, omega, cotangent)
+        for name, function in (("", mm.mellowmax_policy), ("log_", mm.mellowmax_log_policy)):
+            found[name + "gradient"] = jax.vjp(lambda q, f=function: f(q, omega), q)[1](cotangent)[
+                0
+            ]
+        return found
+
+    return lambda *arrays: {name: np.asarray(x) for name, x in program(*arrays).items()}
+
+
+def libraries():
+    """What is installed, each as a function of rows."""
+    found = {"numpy": _with_numpy}
+    try:
+        import torch  # noqa: F401
+
+        found["torch"] = _with_torch
+    except ImportError:
+        pass
+    try:
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        found["jax"] = _with_jax()
+    except ImportError:
+        pass
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=10**6)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", type=int, default=0, help="print so many rows of each failure")
+    options = parser.parse_args()
+    rng, chunk = np.random.default_rng(options.seed), 25_000
+    each, total, start = libraries(), 0, time.perf_counter()
+    counts = {}
+    while total < options.rows:
+        for n in (2, 4, 9):
+            for dtype in ("float32", "float64"):
+                q, omega = rows(rng, n, min(chunk, options.rows), dtype)
+                cotangent = rng.normal(size=q.shape).astype(dtype)
+                with np.errstate(all="ignore"):
+                    exact = Exact(q, omega)
+                    for library, compute in each.items():
+                        found = compute(q, omega, cotangent)
+                        for check, bad in wrong(found, exact, dtype, cotangent).items():
+                            key = library, dtype, check
+                            counts[key] = counts.get(key, 0) + int(np.sum(bad))
+                            for i in np.flatnonzero(bad)[: options.show]:
+                                print(key, repr(q[i]), repr(omega[i]))
+                                for k, x in found.items():
+                                    print("   ", k, x[i])
+                                print(
+                                    "    exact",
+                                    exact.value[i],
+                                    exact.policy[i],
+                                    exact.b[i],
+                                    exact.by_omega[i],
+                                )
+                total += len(q)
+    print(f"{total:,} rows in {', '.join(each)}: {time.perf_counter() - start:.0f} s")
+    for key, failures in counts.items():
+        if failures:
+            print(*key, failures)
+    print("wrong:", sum(counts.values()))
+    sys.exit(1 if any(counts.values()) else 0)
+
+
+if __name__ == "__main__":
+    main()
