@@ -210,7 +210,7 @@ def test_a_second_process_is_told_who_trains_there(tmp_path, start):
     process.wait()
     assert (tmp_path / "lock.json").exists()  # which holds nobody up
     done = call(*TRAIN, "--out", tmp_path, "--learning-rate", "0.01")
-    assert_one_sentence(done, "the same settings, got other learning_rate")
+    assert_one_sentence(done, "`--learning-rate` was 0.005 and is 0.01")
     assert not (tmp_path / "lock.json").exists()
 
 
