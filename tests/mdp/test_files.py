@@ -145,7 +145,7 @@ def test_what_the_system_says_stays_what_it_is(tmp_path):
         MDP.load(tmp_path / "nothing")
     with pytest.raises(IsADirectoryError):
         MDP.load(tmp_path)
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(ValueError, match="`path` must be a regular file or a new one, got"):
         chain(3).save(tmp_path)
     with pytest.raises(FileNotFoundError, match="`path` must be in a directory that exists, got"):
         chain(3).save(tmp_path / "nowhere" / "model")
