@@ -16,11 +16,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 test: install
-	$(BIN)/pytest --numprocesses auto --dist worksteal
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 # Before a release: the long statistical tests, and every item of the reproduction.
 release-tests: install reproduce
-	$(BIN)/pytest --numprocesses auto --dist worksteal -m release
+	$(BIN)/pytest --numprocesses auto --dist loadfile -m release
 
 reproduce: install
 	$(BIN)/mellowmax reproduce $(ITEMS) --scale quick --out reproduction
