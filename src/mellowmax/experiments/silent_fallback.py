@@ -35,12 +35,12 @@ class SilentFallback(Mellowmax):
     """Mellowmax, with a policy that is right where its inverse temperature is in a bracket.
 
     Examples:
-        The root is 2.86 for omega = 5, and a bracket that ends at 2 does not hold it:
+        The root is 1.84 for omega = 5, and a bracket that ends at 1 does not hold it:
 
         >>> q = jnp.array([0.0, 1.0])
         >>> print(Mellowmax(5.0).policy(q).round(3))
-        [0.138 0.862]
-        >>> print(SilentFallback(5.0, 0.0, 2.0).policy(q).round(3))
+        [0.137 0.863]
+        >>> print(SilentFallback(5.0, 0.0, 1.0).policy(q).round(3))
         [0.007 0.993]
     """
 
