@@ -149,12 +149,14 @@ class Exact:
         by_q = np.where(k * self.range < 1e-4, series, direct)
         return np.where(self.range == 0, 0, by_q)
 
-    def pulled_back(self, cotangent, policy, tiny, lowest):
+    def pulled_back(self, cotangent, policy, info):
         """The gradient of `sum(cotangent * policy)`, and its largest term.
 
         A log-probability that is cut at the lowest number does not move, and what a probability
-        that underflows would add to a gradient is lost.
+        that underflows would add to a gradient is lost. So is what moves the policy through gaps
+        that are no normal number beside the nearest far action, whose distance they are counted in.
         """
+        eps, tiny, lowest = (EXTENDED(x) for x in (info.eps, info.tiny, info.min))
         c = cotangent.astype(EXTENDED)
         if policy:  # a constant changes nothing
             c = c - np.take_along_axis(c, np.argmin(self.gap, axis=1)[:, None], axis=1)
@@ -168,6 +170,9 @@ class Exact:
         size = np.max(np.abs(direct) + terms * np.abs(self.b_by_q), axis=1, keepdims=True)
         small = np.where(policy & (self.policy < tiny), self.policy * self.gap, 0)
         small = small * np.max(np.abs(c), axis=1, keepdims=True)
+        far = np.where(np.abs(self.omega) * self.gap > eps**-1.5, self.gap, np.inf)
+        none = tiny * np.where(np.isfinite(far), far, 0).max(axis=1, keepdims=True)
+        small = small + np.where(self.gap < none, np.abs(log_c) * self.average, 0)
         lost = np.sum(small, axis=1, keepdims=True) * np.abs(self.b_by_q)
         return direct + through, size, lost
 
@@ -202,7 +207,7 @@ def wrong(found, exact, dtype, cotangent):
     }
     for name, of_policy in (("gradient", True), ("log_gradient", False)):
         if name in column:
-            true, size, lost = exact.pulled_back(cotangent, of_policy, tiny, -highest)
+            true, size, lost = exact.pulled_back(cotangent, of_policy, info)
             overflows = any_(size > highest)  # then it is no number
             checks[name] = off(name, true, size + lost / loose, few=64) & ~overflows
     return checks

@@ -181,8 +181,12 @@ def _narrow_shape(xp: Namespace, g: Gaps, row: UnitRow) -> tuple[Array, ...]:
 
 
 def _root(xp: Namespace, g: Gaps, unit: Array, strength: Array, log_target: Array) -> Array:
-    """`t` below the strength with `log D(t) = log_target`, by Halley's method inside a bracket."""
+    """`t` below the strength with `log D(t) = log_target`, by Halley's method inside a bracket.
+
+    Gaps that are nothing beside the average gap, which is of the order of 1, are ties.
+    """
     info = xp.finfo(unit.dtype)
+    unit = xp.where(unit < info.eps**2, 0.0, unit)
     positive = unit > 0
     smallest = xp.min(xp.where(positive, unit, info.max), axis=0, keepdims=True)
     beyond = xp.where(positive, unit - smallest, 0.0)

@@ -19,6 +19,8 @@ from .. import __version__
 from .._common.files import replacing
 from ..experiments.item import ITEMS
 from .console import errors_in_one_sentence
+from .options import AsJson, Quiet
+from .result import Result, print_result
 
 if TYPE_CHECKING:
     from ..experiments import Finished, Plan
@@ -33,6 +35,8 @@ def report(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="The `--out` of a reproduction.")
     ],
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write the report of a reproduction again.
 
@@ -43,7 +47,7 @@ def report(
     """
     with errors_in_one_sentence():
         summary = write_report(directory, _recorded_scale(directory))
-    print_summary(summary, _begun(directory))
+    print_summary(summary, _begun(directory), as_json=as_json, quiet=quiet)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,13 +139,21 @@ def _entry(finished: Finished, out: Path) -> Entry:
     )
 
 
-def print_summary(summary: Summary, names: Collection[str]) -> None:
+def print_summary(
+    summary: Summary, names: Collection[str], *, as_json: bool = False, quiet: bool = False
+) -> None:
     """Print the verdicts of the items that were asked for, and the path of the report."""
-    for one in summary.finished:
-        name, verdict = one.plan.name, one.verdict
-        if name in names:
-            print(f"{name:7s} {verdict.outcome.value:20s} {verdict.summary}")
-    for name in summary.missing:
-        if name in names:
-            print(f"{name:7s} not finished")
-    print(summary.page)
+    verdicts = {one.plan.name: one.verdict for one in summary.finished if one.plan.name in names}
+    missing = [name for name in summary.missing if name in names]
+    lines = [
+        f"{name:7s} {verdict.outcome.value:20s} {verdict.summary}"
+        for name, verdict in verdicts.items()
+    ]
+    lines += [f"{name:7s} not finished" for name in missing]
+    items = {
+        name: {"verdict": verdict.outcome.value, "summary": verdict.summary}
+        for name, verdict in verdicts.items()
+    }
+    data = {"items": items, "missing": missing, "report": str(summary.page)}
+    result = Result([], data, [*lines, str(summary.page)])
+    print_result(result, as_json=as_json, quiet=quiet)

@@ -21,8 +21,9 @@ from .console import (
     exit_interrupted,
     keep_compiled_programs,
 )
-from .options import Force
-from .progress import Bar, progress_display, time_left
+from .options import AsJson, Force, Quiet
+from .progress import Bar, time_left
+from .result import progress_unless
 
 if TYPE_CHECKING:
     from ..experiments import CellProgress, Plan
@@ -50,6 +51,8 @@ def reproduce(
     yes: Annotated[
         bool, typer.Option("--yes", help="Start what takes longer than an hour without asking.")
     ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
     force: Force = False,
 ) -> None:
     """Make the paper's figures and tables again, with verdicts.
@@ -81,13 +84,14 @@ def reproduce(
         if agreed:
             record_scale(out, scale)
             with early_end(remark) as stop:
-                made = make_cells(agreed, out, stop.is_set)
+                made = make_cells(agreed, out, stop.is_set, quiet=quiet)
                 if made and _first_of_all_processes():
                     summary = write_report(out, scale, plans)
             if stop.is_set():
                 exit_interrupted(remark)
     if summary is not None:
-        print_summary(summary, [one.name for one in plans])
+        names = [one.name for one in plans]
+        print_summary(summary, names, as_json=as_json, quiet=quiet)
     if unwanted:
         print(f"mellowmax: not made, as was wanted: {', '.join(unwanted)}", file=sys.stderr)
         raise typer.Exit(1)
@@ -151,13 +155,16 @@ def _ask(sentence: str) -> bool:
     return typer.confirm(f"{sentence}. Start it?", err=True)
 
 
-def make_cells(plans: Sequence[Plan], out: Path, stop: Callable[[], bool]) -> bool:
+def make_cells(
+    plans: Sequence[Plan], out: Path, stop: Callable[[], bool], *, quiet: bool = False
+) -> bool:
     """Make the missing cells of items, with a bar for each item.
 
     Args:
         plans: of the items.
         out: the directory of the cells.
         stop: called after each cell, and within one that takes long.
+        quiet: whether to show no bars.
 
     Returns:
         Whether it came to the end.
@@ -171,7 +178,7 @@ def make_cells(plans: Sequence[Plan], out: Path, stop: Callable[[], bool]) -> bo
                 "they are left alone and not used",
                 file=sys.stderr,
             )
-    with progress_display([_bar(one) for one in plans]) as report:
+    with progress_unless(quiet, [_bar(one) for one in plans]) as report:
 
         def callback(progress: CellProgress) -> bool:
             report(progress.done / progress.total, _pace(progress), progress.item)

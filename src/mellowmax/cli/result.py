@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from .console import print_rows
-from .progress import ProgressDisplay, progress_display
+from .progress import Bar, ProgressDisplay, progress_display
 
 __all__ = ["Result", "print_result", "progress_unless"]
 
@@ -38,8 +38,9 @@ def print_result(result: Result, *, as_json: bool = False, quiet: bool = False) 
         print(json.dumps(_plain(result.data), allow_nan=False))
     elif not quiet:
         print_rows(result.rows)
-        if result.table:
-            print("", *result.table, sep="\n")
+        if result.rows and result.table:
+            print()
+        print(*result.table, sep="\n", end="\n" if result.table else "")
 
 
 def _plain(value: object) -> object:
@@ -56,12 +57,12 @@ def _plain(value: object) -> object:
 
 
 @contextlib.contextmanager
-def progress_unless(quiet: bool) -> Iterator[ProgressDisplay]:
+def progress_unless(quiet: bool, bars: Sequence[Bar] = (Bar(),)) -> Iterator[ProgressDisplay]:
     """The display of progress, or one that shows nothing."""
     if quiet:
         yield _show_nothing
         return
-    with progress_display() as report:
+    with progress_display(bars) as report:
         yield report
 
 

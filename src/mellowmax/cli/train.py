@@ -25,10 +25,10 @@ from .console import (
     errors_in_one_sentence,
     exit_interrupted,
     keep_compiled_programs,
-    print_rows,
 )
-from .options import Environment, Force, MaxSteps, Parameter, Seed, Workers
-from .progress import progress_display, time_left
+from .options import AsJson, Environment, Force, MaxSteps, Parameter, Quiet, Seed, Workers
+from .progress import time_left
+from .result import Result, print_result, progress_unless
 
 if TYPE_CHECKING:
     from .. import deep
@@ -71,6 +71,8 @@ def train(
     ] = True,
     max_steps: MaxSteps = None,
     workers: Workers = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
     force: Force = False,
 ) -> None:
     """Train a policy network by REINFORCE.
@@ -105,7 +107,7 @@ def train(
         )
         pace = _Pace()
         with early_end(remark) as stop:
-            with progress_display() as report:
+            with progress_unless(quiet) as report:
 
                 def callback(progress: deep.TrainProgress) -> bool:
                     report(progress.episodes / progress.total, pace(progress))
@@ -123,14 +125,23 @@ def train(
                     callback=callback,
                 )
             _write_episodes(out / "episodes.csv", result)
-            print_rows(
-                [
-                    ("environment", environment),
-                    ("softmax", str(learner.softmax)),
-                    *_rows(result, pace),
-                    ("written", str(out)),
-                ]
-            )
+            rows = [
+                ("environment", environment),
+                ("softmax", str(learner.softmax)),
+                *_rows(result, pace),
+                ("written", str(out)),
+            ]
+            data = {
+                "environment": environment,
+                "softmax": str(learner.softmax),
+                "runs": runs,
+                "episodes": episodes,
+                "played": [len(run) for run in _returns(result)],
+                "mean_returns": _last_means(result),
+                "episodes_per_second": pace.rate,
+                "written": str(out),
+            }
+            print_result(Result(rows, data), as_json=as_json, quiet=quiet)
             title = f"{environment}, {learner.softmax}"
             draw(out / "learning_curve.svg", _returns(result), batch, softmax, title)
     if stop.is_set():
@@ -170,11 +181,15 @@ def _returns(result: deep.DeepResult) -> list[npt.NDArray[np.float32]]:
     return [run[:count] for run, count in zip(result.returns, counts, strict=True)]
 
 
+def _last_means(result: deep.DeepResult) -> list[float]:
+    """The mean return of the last episodes of each run that has played some."""
+    return [float(run[-LAST:].mean(dtype=np.float64)) for run in _returns(result) if len(run)]
+
+
 def _rows(result: deep.DeepResult, pace: _Pace) -> list[tuple[str, str]]:
     """What came of the episodes, as names and texts."""
     runs, episodes = result.returns.shape
-    returns = _returns(result)
-    ends = [run[-LAST:].mean(dtype=np.float64) for run in returns if len(run)]
+    returns, ends = _returns(result), _last_means(result)
     mean = f"{np.mean(ends):.4g}"
     if len(ends) > 1:
         mean += f", standard error {np.std(ends, ddof=1) / len(ends) ** 0.5:.2g}"
