@@ -6,7 +6,7 @@ BIN := .venv/bin
 comma := ,
 INSTALLED := .venv/installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: install test release-tests reproduce check lint types docs figures bench stress clean
+.PHONY: install test release-tests reproduce check lint types docs figures bench adversarial stress clean
 
 install: $(INSTALLED)
 
@@ -46,6 +46,9 @@ bench: install
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/deep.py
+
+adversarial: install
+	$(BIN)/python tests/adversarial.py
 
 stress: install
 	$(BIN)/python benchmarks/stress.py

@@ -42,6 +42,7 @@ COMMANDS = {
     "evaluate": "evaluate policy CartPole-v1 --episodes 300 --render out.gif",
     "reproduce": "reproduce fig2 fig4 --out out",
     "report": "report reproduction",
+    "show": "show model.npz",
 }
 FIXED = {"episodes.csv", "learning_curve.svg", "learning_curve.png", "out.gif"}
 """What is the same after every undisturbed run; cells and solutions also say how long it took."""

@@ -152,9 +152,9 @@ class Exact:
     def pulled_back(self, cotangent, policy, info):
         """The gradient of `sum(cotangent * policy)`, and its largest term.
 
-        A log-probability that is cut at the lowest number does not move, and what a probability
-        that underflows would add to a gradient is lost. So is what moves the policy through gaps
-        that are no normal number beside the nearest far action, whose distance they are counted in.
+        A log-probability that is cut at the lowest number does not move, and some times the
+        smallest number is lost from the products with each probability. So is what moves the policy
+        through gaps that are no normal number in units of the nearest far action's distance.
         """
         eps, tiny, lowest = (EXTENDED(x) for x in (info.eps, info.tiny, info.min))
         c = cotangent.astype(EXTENDED)
@@ -168,12 +168,15 @@ class Exact:
         terms = np.sum(np.abs(log_c) * np.abs(self.gap - self.average), axis=1, keepdims=True)
         through = by_b * self.b_by_q
         size = np.max(np.abs(direct) + terms * np.abs(self.b_by_q), axis=1, keepdims=True)
-        small = np.where(policy & (self.policy < tiny), self.policy * self.gap, 0)
-        small = small * np.max(np.abs(c), axis=1, keepdims=True)
+        underflown = np.minimum(self.policy, 64 * tiny) if policy else 0 * self.policy
+        underflown = underflown * np.max(np.abs(c), axis=1, keepdims=True)
+        small = underflown * self.gap
         far = np.where(np.abs(self.omega) * self.gap > eps**-1.5, self.gap, np.inf)
-        none = tiny * np.where(np.isfinite(far), far, 0).max(axis=1, keepdims=True)
-        small = small + np.where(self.gap < none, np.abs(log_c) * self.average, 0)
+        nearest = np.min(far, axis=1, keepdims=True)
+        beside = tiny * np.where(nearest < np.inf, nearest, 0)
+        small = small + np.where(self.gap < beside, np.abs(log_c * (self.gap - self.average)), 0)
         lost = np.sum(small, axis=1, keepdims=True) * np.abs(self.b_by_q)
+        lost = lost + np.abs(self.b) * underflown
         return direct + through, size, lost
 
 

@@ -98,7 +98,13 @@ def policy_exponents(xp: Namespace, g: Gaps, temperature: Array) -> Array:
     tied, lowest = temperature < 0, xp.finfo(g.gap.dtype).min
     above, below = xp.maximum(g.strength, 1.0), xp.minimum(g.strength, 1.0)  # their product is it
     parts = below * g.gap / _parts_of_omega(xp, g)
-    exponent = 0.0 - (xp.where(tied, 0.0, temperature) * above) * parts
+    width, at = above * parts, xp.where(tied, 0.0, temperature)
+    overflows = width > -lowest
+    if truth(xp.any(overflows)) is False:
+        exponent = 0.0 - at * width
+    else:  # the other order would lose what is small from derivatives
+        ordinary = at * xp.where(overflows, 0.0, width)
+        exponent = 0.0 - xp.where(overflows, (at * above) * parts, ordinary)
     if truth(xp.any(tied)) is not False:
         beyond = xp.minimum(g.gap / _far_actions(xp, g).length, -lowest)
         exponent = xp.where(tied, temperature * beyond, exponent)
