@@ -39,7 +39,7 @@ COMMANDS = {
     "solve": "solve model.npz --softmax mellowmax --parameter 5 --method in-place --out out.npz",
     "train": f"{TRAIN} --workers 0 --out out",
     "train, workers": f"{TRAIN} --workers 2 --out out",
-    "evaluate": "evaluate policy CartPole-v1 --episodes 300 --render out.gif",
+    "evaluate": "evaluate policy --episodes 300 --render out.gif",
     "reproduce": "reproduce fig2 fig4 --out out",
     "report": "report reproduction",
     "show": "show model.npz",
@@ -74,7 +74,8 @@ class Stress:
             if "model.npz" in self.commands[name]:
                 garnet(300, 4, 3, seed=0, discount=0.995).save(here / "model.npz")
             if name == "evaluate":
-                self._run(here, f"{TRAIN} --workers 0 --out policy".replace("400", "20"))
+                few = TRAIN.replace("CartPole-v1", "LunarLander-v3").replace("400", "20")
+                self._run(here, f"{few} --workers 0 --out policy")
             if name == "report":
                 self._run(here, "reproduce fig2 --out reproduction")
             began = time.monotonic()
