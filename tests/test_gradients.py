@@ -172,12 +172,21 @@ def together(functions, **options):
     return lambda q, x: {name: function(q, x, **options) for name, function in named.items()}
 
 
-@families
-def test_jax_agrees_with_finite_differences_to_second_order(family, rng):
+@pytest.mark.parametrize(
+    ("family", "backwards_last"),
+    [
+        pytest.param(FAMILIES["boltzmann"], True, id="boltzmann"),
+        pytest.param(FAMILIES["mellowmax"], False, id="mellowmax, forwards last"),
+        pytest.param(FAMILIES["mellowmax"], True, id="mellowmax", marks=pytest.mark.release),
+    ],
+)
+def test_jax_agrees_with_finite_differences_to_second_order(family, backwards_last, rng):
     """In all four orders of the two modes.
 
     The logarithm of mellowmax's policy has all of its temperature's derivatives in it; the
-    temperature and the policy themselves would take JAX as long again to compile.
+    temperature and the policy themselves would take JAX as long again to compile. So would the two
+    orders of it that end backwards: those are traced, which is where they would fail, and JAX
+    makes their numbers out of those of the other two.
     """
     function = together(
         f for f in family if f not in (mm.mellowmax_temperature, mm.mellowmax_policy)
@@ -191,8 +200,16 @@ def test_jax_agrees_with_finite_differences_to_second_order(family, rng):
 
     @jax.jit
     def program(*x):
-        return [(f(*x), *(by(*x) for by in derivatives(f, direction, w))) for f, w in checked]
+        found = []
+        for f, w in checked:
+            forward, backward = derivatives(f, direction, w)
+            by_both = f is function or backwards_last
+            found.append((f(*x), forward(*x), backward(*x) if by_both else None))
+        return found
 
+    if not backwards_last:
+        for f, w in checked[1:]:
+            jax.eval_shape(derivatives(f, direction, w)[1], q, along[0, 0])
     for parameter in (-2.0, 0.0, 1e-5, 0.3, 5.0):
         x = (q, jax.numpy.asarray(parameter))
         after, before = (
@@ -201,7 +218,9 @@ def test_jax_agrees_with_finite_differences_to_second_order(family, rng):
         for i, (_, forward, backward) in enumerate(program(*x)):
             slope = jax.tree.map(lambda a, b: (a - b) / 2e-4, after[i][0], before[i][0])
             pairs = zip(*map(jax.tree.leaves, (forward, slope)), strict=True)
-            for one, other in (*pairs, (inner(backward, direction), inner(checked[i][1], slope))):
+            if backward is not None:
+                pairs = (*pairs, (inner(backward, direction), inner(checked[i][1], slope)))
+            for one, other in pairs:
                 np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-4, err_msg=f"{x[1]}, {i}")
 
 

@@ -29,9 +29,9 @@ two_state().save("model.npz")
 assert MDP.load("model.npz").n_states == 2
 """
 WITH_JAX = f"""{WITH_CORE}
-from mellowmax import Boltzmann, Mellowmax, deep, learning, planning
+from mellowmax import Boltzmann, Max, deep, learning, planning
 from mellowmax.environments import tabular, taxi, two_state as environment
-assert planning.solve(two_state(), Mellowmax(5.0)).converged
+assert planning.solve(two_state(), Max(), method="shifted").converged
 params = environment.params()
 assert learning.train(learning.sarsa(Boltzmann(2.0), 0.1), params, steps=4).q.shape == (1, 2, 2)
 learner = deep.reinforce(Boltzmann(1.0), batch=2)

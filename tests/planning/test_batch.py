@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from mellowmax import Boltzmann, EpsilonGreedy, Max, Mellowmax
+from mellowmax import Boltzmann, Max, Mellowmax
 from mellowmax.mdp import MDP, random_mdp, two_state
 from mellowmax.planning import fixed_points, solve
 from mellowmax.planning.batch import Batch, find_fixed_points, value_iteration
@@ -69,17 +69,10 @@ def test_some_of_a_batch():
 # Value iteration
 
 
-@pytest.mark.parametrize(
-    ("softmax", "numbers"),
-    [
-        (Boltzmann(3.0), [14, 31]),
-        *((softmax, OF_ONE_SIZE) for softmax in (Max(), EpsilonGreedy(0.1), Mellowmax(5.0))),
-    ],
-    ids=str,
-)
-def test_sweeps_are_those_of_solve(softmax, numbers):
+@pytest.mark.parametrize("softmax", [Max(), Boltzmann(3.0), Mellowmax(5.0)], ids=str)
+def test_sweeps_are_those_of_solve(softmax):
     run = value_iteration(batch(), softmax, tolerances=TOLERANCES)
-    for i in numbers:
+    for i in OF_ONE_SIZE:
         mdp = random_mdp([0, i])
         solution = solve(mdp, softmax, method="in-place", tolerance=TOLERANCES[-1], history=True)
         first = [int((solution.history < tolerance).argmax()) + 1 for tolerance in TOLERANCES]

@@ -15,7 +15,7 @@ from mellowmax.experiments import paper
 from mellowmax.mdp import MDP, random_mdp, two_state
 from mellowmax.planning import fixed_points, trace_fixed_points
 
-FIGURE_1, RANDOM = two_state(), random_mdp(205)
+FIGURE_1, RANDOM, CLOSED = two_state(), random_mdp(205), random_mdp(194)
 
 
 @functools.cache
@@ -85,7 +85,7 @@ def test_figure_4_is_near_the_branches():
     [
         (FIGURE_1, np.linspace(16, 17, 11)),
         (RANDOM, [0.0, 10.0]),
-        (random_mdp(71), [0.0, 3.0, 20.0]),
+        (CLOSED, [0.0, 3.0, 50.0]),
         (copies(2, 1e-3), [16.6, 16.7]),
     ],
 )
@@ -109,8 +109,7 @@ def test_branches_are_of_fixed_points_and_miss_none(mdp, parameters):
 
 
 def test_a_branch_that_reaches_neither_end_needs_a_parameter_within():
-    mdp = random_mdp(194)
-    ends, within = (trace_fixed_points(mdp, Boltzmann, p) for p in ([0, 50], [0, 3, 50]))
+    ends, within = traced(CLOSED, 0.0, 50.0), traced(CLOSED, 0.0, 3.0, 50.0)
     assert len(ends.at(3.0)) == 1
     assert len(within.at(3.0)) == 3
     assert [branch.closed for branch in within.branches] == [False, True]
