@@ -63,11 +63,11 @@ def saved(tmp_path_factory):
 @pytest.mark.parametrize(
     ("differs", "message"),
     [
-        ({"softmax": Mellowmax(4.0)}, "`omega` was 5.0 and is 4.0$"),
+        ({"softmax": Boltzmann(4.0)}, "`beta` was 1.0 and is 4.0$"),
         (
-            {"softmax": Boltzmann(5.0)},
-            "`softmax` was 'Mellowmax' and is 'Boltzmann', `omega` was 5.0 and is none, "
-            "`beta` was none and is 5.0$",
+            {"softmax": Mellowmax(5.0)},
+            "`softmax` was 'Boltzmann' and is 'Mellowmax', `beta` was 1.0 and is none, "
+            "`omega` was none and is 5.0$",
         ),
         ({"rate": 0.04}, "`learning_rate` was 0.05 and is 0.04$"),
         ({"seed": 1}, "`seed` was 0 and is 1$"),
@@ -112,7 +112,7 @@ def test_a_policy_is_read_back_from_its_checkpoint(saved):
     for run in (0, 1):
         there = load_policy(directory, run)
         assert (there.n_observations, there.n_actions) == (2, 2)
-        assert there.policy.softmax == Mellowmax(5.0)
+        assert there.policy.softmax == Boltzmann(1.0)
         for x, y in zip(
             jax.tree.leaves(there.policy.network),
             jax.tree.leaves(training.policies.network),
