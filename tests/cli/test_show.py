@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from commands import assert_one_sentence, call, rows
-from mellowmax import Mellowmax, deep
+from mellowmax import Boltzmann, Mellowmax, deep
 from mellowmax._common import npz
 from mellowmax.environments import two_state as environment
 from mellowmax.mdp import MDP, chain, two_state
@@ -95,14 +95,14 @@ def test_a_model(tmp_path):
 
 
 def test_a_checkpoint_as_a_directory_and_as_a_file(tmp_path):
-    learner = deep.reinforce(Mellowmax(0.1), 0.02, batch=2, discount=0.9)
+    learner = deep.reinforce(Boltzmann(0.1), 0.02, batch=2, depth=0, discount=0.9)
     rollouts = deep.FunctionalRollouts(environment, environment.params(), 4)
     result = deep.train(learner, rollouts, episodes=4, runs=3, checkpoint=tmp_path)
     text = shown(tmp_path)
     assert shown(tmp_path / "runs-00000.npz") == text
     said = rows(text)
     assert said["training"] == f"REINFORCE in {rollouts.name}"
-    assert said["softmax"] == "Mellowmax with 0.1"
+    assert said["softmax"] == "Boltzmann with 0.1"
     assert said["learning rate"] == "0.02"
     assert said["runs"] == "3"
     assert said["episodes"] == "4 of each run, 12 in all"

@@ -21,11 +21,15 @@ from mellowmax.mdp import random_mdp, two_state
 from mellowmax.planning import solve
 from mellowmax.planning.batch import Batch, find_fixed_points, value_iteration
 
-# As many deltas wherever sweeps are counted, so that an operator's sweeps are compiled once.
+# As many deltas wherever sweeps of an item are counted, so that an operator's are compiled once.
 DELTAS = (-2.0, -4.0, -6.0)
 SMALL = {
     "fig7": dataclasses.replace(
-        fig7.SCALES["quick"], initial=(-1.0, 2.0, 1.0), deltas=(-3.0, -4.5, -0.5), limit=2000
+        fig7.SCALES["quick"],
+        initial=(-1.0, 2.0, 1.0),
+        deltas=(-3.5, -3.5, -0.5),
+        stated_deltas=(1e-4,),
+        limit=1000,
     ),
     "table1": dataclasses.replace(
         table1.SCALES["quick"],
@@ -78,6 +82,20 @@ def test_the_stated_curve_is_that_of_solve():
         mine = rows[(rows.operator == operator) & rows.parameter.isin([0.0, 16.5])]
         solution = solve(two_state(), pair, method="in-place", tolerance=1e-4)
         assert mine.iterations.tolist() == [solution.iterations]
+
+
+def test_every_delta_has_its_own_sweeps(monkeypatch):
+    def made_up(mdp, operator, parameters, initial, *, tolerances, **options):
+        return np.tile(np.rint(1 / np.array(tolerances))[:, None], (1, len(parameters)))
+
+    monkeypatch.setattr(fig7, "count_sweeps", made_up)
+    config = dataclasses.replace(SMALL["fig7"], deltas=(-2.0, -4.0, -1.0), stated_deltas=(0.1, 0.01))
+    cells = fig7.cells(config)
+    stated, search = (fig7.run(cells[name]) for name in ("stated", "search-fitted-change-in-place"))
+    assert set(stated.delta) == {0.1, 0.01}
+    assert search.delta.nunique() == 3
+    assert (stated.iterations == np.rint(1 / stated.delta)).all()
+    assert (search.iterations == np.rint(1 / search.delta) - ~search["last"]).all()
 
 
 def test_the_distance_is_that_of_its_points():
