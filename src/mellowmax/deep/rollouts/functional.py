@@ -75,7 +75,7 @@ class FunctionalRollouts:
         ...     def observe(place, params):
         ...         return jax.nn.one_hot(place, 5)
         >>> rollouts = FunctionalRollouts(Line, Params(), max_steps=64)
-        >>> learner = reinforce(Boltzmann(1.0), 0.1, depth=0, baseline="others")
+        >>> learner = reinforce(Boltzmann(1.0), 0.1, batch=8, depth=0, baseline="others")
         >>> result = train(learner, rollouts, episodes=200)
         >>> policy = jax.tree.map(lambda x: x[0], result.policies)
         >>> evaluate(policy, rollouts).mean > -4  # of the best policy it is -3
