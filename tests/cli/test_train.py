@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -160,6 +161,13 @@ def test_what_is_written_is_what_is_said(undisturbed):
     }
     with Image.open(out / "learning_curve.png") as figure:
         assert figure.width > 500
+    again = call(
+        *TRAIN, "--out", out, "--workers", 0, "--json", "--quiet"
+    )  # nothing is left to play
+    data = json.loads(again.output)
+    assert data["played"] == [EPISODES] * RUNS
+    np.testing.assert_allclose(data["mean_returns"], ends)
+    assert (data["episodes_per_second"], data["written"]) == (None, str(out))
 
 
 @pytest.mark.parametrize(

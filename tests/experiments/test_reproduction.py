@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import shutil
 import signal
@@ -233,6 +234,11 @@ def test_report_makes_the_report_again(tmp_path, undisturbed):
     assert verdict.startswith("fig9 ")
     assert path == str(page)
     assert page.read_text() == before
+    for command in (("report", undisturbed), ("reproduce", "fig9", "--out", undisturbed)):
+        data = json.loads(call(*command, "--json").stdout)
+        assert verdict.split(maxsplit=1)[1].startswith(data["items"]["fig9"]["verdict"])
+        assert (data["missing"], data["report"]) == ([], str(page))
+        assert call(*command, "--quiet").output == ""
     bad = call("report", tmp_path / "none")
     assert_one_sentence(bad, "`DIR` must be the directory of a reproduction")
 

@@ -89,7 +89,9 @@ def test_every_delta_has_its_own_sweeps(monkeypatch):
         return np.tile(np.rint(1 / np.array(tolerances))[:, None], (1, len(parameters)))
 
     monkeypatch.setattr(fig7, "count_sweeps", made_up)
-    config = dataclasses.replace(SMALL["fig7"], deltas=(-2.0, -4.0, -1.0), stated_deltas=(0.1, 0.01))
+    config = dataclasses.replace(
+        SMALL["fig7"], deltas=(-2.0, -4.0, -1.0), stated_deltas=(0.1, 0.01)
+    )
     cells = fig7.cells(config)
     stated, search = (fig7.run(cells[name]) for name in ("stated", "search-fitted-change-in-place"))
     assert set(stated.delta) == {0.1, 0.01}
