@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 
+import jax
 import numpy as np
 import pytest
 
 from commands import assert_one_sentence, call, rows
-from mellowmax import Boltzmann, Mellowmax, deep
+from mellowmax import Mellowmax, deep
 from mellowmax._common import npz
+from mellowmax.deep.checkpoint import BlockState, block_path, describe, save
+from mellowmax.deep.episodes import EpisodeLog
+from mellowmax.deep.rollouts.rollouts import WIDTH
 from mellowmax.environments import two_state as environment
 from mellowmax.mdp import MDP, chain, two_state
 from mellowmax.planning import Solution, solve
@@ -95,18 +99,27 @@ def test_a_model(tmp_path):
 
 
 def test_a_checkpoint_as_a_directory_and_as_a_file(tmp_path):
-    learner = deep.reinforce(Boltzmann(0.1), 0.02, batch=2, depth=0, discount=0.9)
+    """Made up as well: three runs that have learned nothing from two batches of two episodes."""
+    learner = deep.reinforce(Mellowmax(0.1), 0.02, batch=2, discount=0.9)
+    learners = jax.tree.map(lambda x: np.full(WIDTH, x, np.float32), learner)
     rollouts = deep.FunctionalRollouts(environment, environment.params(), 4)
-    result = deep.train(learner, rollouts, episodes=4, runs=3, checkpoint=tmp_path)
+    keys, numbers = np.zeros((WIDTH, 2), np.uint32), np.arange(WIDTH)
+    state = jax.eval_shape(lambda: learner.init(jax.random.key(0), 2, 2))
+    state = jax.tree.map(lambda x: np.zeros((WIDTH, *x.shape), x.dtype), state)
+    log = EpisodeLog.empty(3, 4)
+    for batch in np.arange(12, dtype=np.float32).reshape(2, 3, 2):
+        log.add(range(3), batch, np.ones((3, 2), np.int32))
+    description = describe(learners, rollouts.name, keys, numbers, rollouts)
+    save(block_path(tmp_path, 0), description, BlockState(state, log))
     text = shown(tmp_path)
     assert shown(tmp_path / "runs-00000.npz") == text
     said = rows(text)
     assert said["training"] == f"REINFORCE in {rollouts.name}"
-    assert said["softmax"] == "Boltzmann with 0.1"
+    assert said["softmax"] == "Mellowmax with 0.1"
     assert said["learning rate"] == "0.02"
     assert said["runs"] == "3"
     assert said["episodes"] == "4 of each run, 12 in all"
-    assert said["mean return"] == f"{result.returns.mean():.4g} (the last 4 episodes of a run)"
+    assert said["mean return"] == "5.5 (the last 4 episodes of a run)"
     data = json.loads(shown(tmp_path, "--json"))
     assert (data["kind"], data["parameters"], data["discount"]) == ("training", [0.1], [0.9])
 

@@ -35,6 +35,7 @@ finally:
 RUNS, EPISODES = 2, 300
 TRAIN = ["train", "CartPole-v1", "--softmax", "boltzmann", "--parameter", "0.3", "--seed", "3"]
 TRAIN += ["--runs", str(RUNS), "--episodes", str(EPISODES), "--normalise"]
+TRAIN += ["--max-steps", "100"]  # up to 256 there is one program
 FAILING = """
 import gymnasium
 from gymnasium.envs.classic_control import CartPoleEnv
@@ -151,6 +152,8 @@ def test_what_is_written_is_what_is_said(undisturbed):
     error = ends.std() / RUNS**0.5
     expected = f"{ends.mean():.4g}, standard error {error:.2g} (the last 100 episodes of a run)"
     assert said.pop("mean return") == expected
+    mean = f"{ends.mean():.4g} (the last 100 episodes of a run)"
+    assert rows(call("show", out).stdout)["mean return"] == mean
     assert float(said.pop("speed").removesuffix(" episodes a second")) > 0
     assert said == {
         "environment": "CartPole-v1",
@@ -265,7 +268,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path, undisturbed):
 def test_an_environment_that_fails_in_its_process_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "failing.py").write_text(FAILING)
     monkeypatch.syspath_prepend(tmp_path)
-    arguments = ("--parameter", 5, "--workers", 1, "--out", tmp_path / "out")
+    arguments = (*TRAIN[2:], "--workers", 1, "--out", tmp_path / "out")
     done = call("train", "failing:Failing-v0", *arguments)
     assert_one_sentence(done, "a process of environments failed: KeyError", code=1)
 
