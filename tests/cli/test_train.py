@@ -76,12 +76,11 @@ def start(environment):
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory, environment):
+def undisturbed(tmp_path_factory):
     """A training that nothing happened to, and what it said."""
     out = tmp_path_factory.mktemp("undisturbed") / "new" / "training"
-    command = [sys.executable, "-c", COMMAND, *TRAIN, "--out", str(out), "--workers", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
+    done = call(*TRAIN, "--out", out, "--workers", 0)
+    assert done.exit_code == 0, done.stderr
     return out, rows(done.stdout)
 
 
@@ -225,11 +224,9 @@ def test_a_second_process_is_told_who_trains_there(tmp_path, start):
     assert not (tmp_path / "lock.json").exists()
 
 
-def test_a_training_that_diverges_says_so_and_keeps_what_was_sound(tmp_path, environment):
-    arguments = ["--learning-rate", "1e38", "--out", str(tmp_path), "--workers", "0"]
-    command = [sys.executable, "-c", COMMAND, *TRAIN, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 1
+def test_a_training_that_diverges_says_so_and_keeps_what_was_sound(tmp_path):
+    done = call(*TRAIN, "--learning-rate", "1e38", "--out", tmp_path, "--workers", 0)
+    assert done.exit_code == 1
     sentence = r"mellowmax: the training has diverged: run . has a weight that is not finite after"
     assert re.match(sentence, done.stderr.splitlines()[-1])
     with np.load(tmp_path / "runs-00000.npz") as file:
