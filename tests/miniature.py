@@ -1,7 +1,7 @@
 """Figure 9 in miniature, for tests of what is around it; as a script, the command line with it.
 
 There are eight cells and one small figure. The cells are made up, for what is tested is that they
-survive, not what SARSA learns; where real ones are asked for, there are two, of two policies.
+survive, not what SARSA learns; where real ones are asked for, there are two, of one program.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mellowmax.experiments import Verdict, style
 from mellowmax.experiments.items import fig9
 
 SMALL = fig9.Config((0.1, 0.2), (1.0, 2.0, 3.0), (0.1, 0.4), 1280, runs=3, brackets=())
-REAL = fig9.Config((0.1,), (2.0,), (0.1, 0.4), 1280, runs=3, brackets=())
+REAL = fig9.Config((0.1, 0.2), (), (0.1, 0.4), 1280, runs=3, brackets=())
 N_CELLS = 8
 SECONDS_OF_A_CELL = 0.1
 RUN = fig9.run
@@ -41,7 +41,7 @@ def install(patch=setattr, real=False):
     patch(fig9, "planned_reward", lambda softmax, slip: (0.5, True))
     patch(fig9, "run", RUN if real else made_up)
     if real:
-        patch(fig9, "POLICIES", fig9.POLICIES[:2])
+        patch(fig9, "POLICIES", fig9.POLICIES[:1])
         patch(fig9, "judge", lambda tables: Verdict((), "It was not judged."))
 
 
