@@ -128,7 +128,7 @@ def test_progress_is_shown_unless_it_is_to_be_quiet(checkpoint, monkeypatch):
     seen = []
 
     @contextlib.contextmanager
-    def display():
+    def display(bars):
         yield lambda share, text: seen.append((share, text))
 
     monkeypatch.setattr("mellowmax.cli.result.progress_display", display)
