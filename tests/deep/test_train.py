@@ -38,7 +38,11 @@ def test_a_run_is_the_same_in_other_processes():
 
 
 @pytest.mark.parametrize(
-    ("learn", "softmax"), [(on_cartpole, Boltzmann), (on_two_states, Mellowmax)]
+    ("learn", "softmax"),
+    [
+        (on_cartpole, Boltzmann),
+        pytest.param(on_two_states, Mellowmax, marks=pytest.mark.release),
+    ],
 )
 def test_a_setting_does_not_depend_on_the_grid_around_it(learn, softmax):
     """Mellowmax where all lanes learn in one program, whose loops look at all of them."""

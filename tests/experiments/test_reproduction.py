@@ -139,6 +139,7 @@ def test_two_at_once_end_with_the_same_tables(tmp_path, start, undisturbed):
     assert bytes_of(tmp_path) == bytes_of(undisturbed)
 
 
+@pytest.mark.release
 def test_two_processes_with_two_devices_each_give_the_tables_of_one(tmp_path, start):
     """With SARSA in earnest."""
     alone, shared = tmp_path / "alone", tmp_path / "shared"

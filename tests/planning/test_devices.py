@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from mellowmax import Max, Mellowmax
 from mellowmax.mdp import garnet, grid_world
@@ -146,6 +147,7 @@ def free_port():
         return server.getsockname()[1]
 
 
+@pytest.mark.release
 def test_two_processes_find_what_one_finds(tmp_path):
     port = str(free_port())
     paths = [tmp_path / f"{number}.npz" for number in range(2)]
