@@ -1,0 +1,216 @@
+"""Continuous collision: no body passes through the ground within a step.
+
+When a body would come too near to an edge on the way that the solver has given it, it goes there,
+is pushed out, loses the velocity towards the ground, and goes on for the rest of the step. The
+hinges take no part in that: the next step brings the leg back to the hull. Bodies do not meet each
+other, so each is looked at by itself, and as often as it comes to the ground.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from . import contacts
+from .bodies import LINEAR_SLOP, SECONDS
+from .contacts import ContactRow, Pressed
+from .manifold import Manifold
+from .solve import integrate
+from .state import Contact, Place, Speed
+from .terrain import EDGES, FLOOR, edge_at
+from .time_of_impact import Sweep, time_of_impact
+from .touching import Shape, manifold_with, near_ground, nearby_edges
+from .vectors import Array, select
+
+__all__ = ["Flight", "fly_on"]
+
+MAX_IMPACTS = 8
+LAST_MOMENT = 1 - 10 * 1.1920929e-07
+POSITION_ITERATIONS = 20
+VELOCITY_ITERATIONS = 180
+SETTLED = 1e-6
+
+
+class Flight(NamedTuple):
+    """A body on its way through a step."""
+
+    start: Place
+    end: Place
+    speed: Speed
+    time: Array
+    """When it is at `start`, as a part of the step."""
+    contacts: tuple[Contact, Contact]
+    on_ground: Array
+    missed: Array
+    """Edges that it came near to without a point of contact, as bits: they count no more."""
+
+
+def fly_on(flight: Flight, shape: Shape, terrain: Sequence[Array], active: Array) -> Flight:
+    """Let a body go its way with all that it meets."""
+
+    def impact(carry: Any) -> Any:
+        done, going, flight = carry
+        hits, edge, part = _first_impact(flight, shape, terrain, going)
+        time = flight.time + (1.0 - flight.time) * part
+        hits = going & hits & (time < LAST_MOMENT)
+        flight = lax.cond(
+            jnp.any(hits),
+            lambda: _respond(flight, shape, terrain, edge, part, time, hits),
+            lambda: flight,
+        )
+        return done + 1, hits, flight
+
+    def goes_on(carry: Any) -> Array:
+        done, going, _ = carry
+        return (done < MAX_IMPACTS) & jnp.any(going)
+
+    near, _, _ = near_ground(shape, flight.start, flight.end, terrain)
+    result: Flight = lax.while_loop(goes_on, impact, (jnp.int32(0), active & near, flight))[2]
+    return result
+
+
+def _first_impact(
+    flight: Flight, shape: Shape, terrain: Sequence[Array], active: Array
+) -> tuple[Array, Array, Array]:
+    """Does a body come to an edge, to which one first, and when on the way that is left?"""
+    near, first, last = near_ground(shape, flight.start, flight.end, terrain)
+    low = jnp.minimum(flight.start.centre.y, flight.end.centre.y)
+    above_floor = low > shape.reach + 0.1
+    sweep = Sweep(flight.start, flight.end, shape.weight.centre)
+    # The edges below, one by one, and then the floor.
+    count = last - first + jnp.where(above_floor, 1, 2)
+
+    def look(carry: Any) -> Any:
+        number, hits, edge, part = carry
+        now = jnp.where(number > last - first, FLOOR, first + number)
+        possible = active & near & (number < count) & ((flight.missed >> now) & 1 == 0)
+        touches, time = time_of_impact(edge_at(now, terrain), shape.vertices, sweep, possible)
+        earlier = possible & touches & (time < part)
+        return (
+            number + 1,
+            hits | earlier,
+            jnp.where(earlier, now, edge),
+            jnp.where(earlier, time, part),
+        )
+
+    def goes_on(carry: Any) -> Array:
+        return (carry[0] < EDGES + 1) & jnp.any(active & near & (carry[0] < count))
+
+    start = (
+        jnp.int32(0),
+        jnp.zeros_like(active),
+        jnp.zeros_like(first),
+        jnp.ones_like(flight.time),
+    )
+    _, hits, edge, part = lax.while_loop(goes_on, look, start)
+    return hits, edge, part
+
+
+def _respond(
+    flight: Flight,
+    shape: Shape,
+    terrain: Sequence[Array],
+    edge: Array,
+    part: Array,
+    time: Array,
+    hits: Array,
+) -> Flight:
+    rest = 1.0 - part
+    at = Place(
+        rest * flight.start.centre + part * flight.end.centre,
+        rest * flight.start.angle + part * flight.end.angle,
+    )
+    one, two = nearby_edges(shape, at)
+    other = jnp.where(one == edge, two, one)
+    manifolds = (
+        manifold_with(shape, at, edge, terrain),
+        manifold_with(shape, at, other, terrain),
+    )
+    touches = hits & manifolds[0].touches
+    numbers = (edge, other)
+    known = (
+        contacts.remember(flight.contacts, edge, manifolds[0]),
+        contacts.remember(flight.contacts, other, manifolds[1]),
+    )
+    place, speed = _push_out(at, flight.speed, shape, manifolds, numbers, touches)
+    speed, end = integrate(place, speed, (1.0 - time) * SECONDS)
+    after = Flight(
+        place,
+        end,
+        speed,
+        time,
+        known,
+        contacts.touch_events(flight.on_ground, flight.contacts, known),
+        jnp.zeros_like(flight.missed),
+    )
+    # Near, and yet no point: a contact that there was has ended, and the body goes on.
+    misses = hits & ~manifolds[0].touches
+    kept = tuple(
+        contact._replace(edge=jnp.where(misses & (contact.edge == edge), -1, contact.edge))
+        for contact in flight.contacts
+    )
+    flight = flight._replace(
+        contacts=kept,
+        on_ground=contacts.touch_events(flight.on_ground, flight.contacts, kept),  # type: ignore[arg-type]
+        missed=jnp.where(misses, flight.missed | jnp.left_shift(1, edge), flight.missed),
+    )
+    return select(touches, after, flight)
+
+
+def _push_out(
+    place: Place,
+    speed: Speed,
+    shape: Shape,
+    manifolds: tuple[Manifold, Manifold],
+    edges: tuple[Array, Array],
+    active: Array,
+) -> tuple[Place, Speed]:
+    """Where a body is and how it moves once the ground has stopped it."""
+
+    def correct(carry: Any) -> Any:
+        done, going, place = carry
+        new, deep = place, jnp.zeros_like(going)
+        for manifold in manifolds:
+            new, deepest = contacts.correct_position(manifold, new, shape.weight, 0.75)
+            deep = deep | (deepest < -1.5 * LINEAR_SLOP)
+        return done + 1, going & deep, select(going, new, place)
+
+    def is_deep(carry: Any) -> Array:
+        return (carry[0] < POSITION_ITERATIONS) & jnp.any(carry[1])
+
+    place = lax.while_loop(is_deep, correct, (jnp.int32(0), active, place))[2]
+    rows: list[ContactRow] = []
+    for manifold, edge in zip(manifolds, edges, strict=True):
+        manifold = contacts.moved(manifold, place, shape.weight)
+        friction = contacts.friction_on(edge, shape.friction)
+        rows.append(contacts.prepare(manifold, friction, place.centre, shape.weight))
+    zero = jnp.zeros_like(place.angle)
+    none = Pressed(zero, zero, zero, zero)
+
+    def iterate(carry: Any) -> Any:
+        done, going, speed, pressed = carry
+        new, pushed = speed, []
+        for row, old in zip(rows, pressed, strict=True):
+            now, new = contacts.press(row, old, new, shape.weight)
+            pushed.append(now)
+        change = jnp.maximum(
+            jnp.maximum(
+                jnp.abs(new.velocity.x - speed.velocity.x),
+                jnp.abs(new.velocity.y - speed.velocity.y),
+            ),
+            jnp.abs(new.spin - speed.spin),
+        )
+        speed, pressed = select(going, (new, tuple(pushed)), (speed, pressed))
+        return done + 1, going & (change > SETTLED), speed, pressed
+
+    def moves(carry: Any) -> Array:
+        return (carry[0] < VELOCITY_ITERATIONS) & jnp.any(carry[1])
+
+    start = (jnp.int32(0), active, speed, (none, none))
+    speed = lax.while_loop(moves, iterate, start)[2]
+    return place, speed
+
+

@@ -1,0 +1,135 @@
+"""Vectors of the plane, rotations and poses, made of plain arrays: one number for each lander.
+
+Nothing here stacks arrays: what is written with these is traced on a CPU and inside a kernel alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+__all__ = [
+    "Array",
+    "Pose",
+    "Rotation",
+    "Vector",
+    "cross",
+    "dot",
+    "left_of",
+    "length",
+    "lookup",
+    "pose_at",
+    "right_of",
+    "rotation",
+    "select",
+]
+
+Array: TypeAlias = jax.Array
+"""One number for each lander of a block: `[block]`, or no axis for a single one."""
+
+T = TypeVar("T")
+
+
+class Vector(NamedTuple):
+    """A vector of the plane; its sums and multiples are those of vectors, not of tuples."""
+
+    x: Any
+    y: Any
+
+    def __add__(self, other: Vector) -> Vector:  # type: ignore[override]
+        return Vector(self.x + other.x, self.y + other.y)
+
+    def __sub__(self, other: Vector) -> Vector:
+        return Vector(self.x - other.x, self.y - other.y)
+
+    def __neg__(self) -> Vector:
+        return Vector(-self.x, -self.y)
+
+    def __mul__(self, factor: Any) -> Vector:  # type: ignore[override]
+        return Vector(self.x * factor, self.y * factor)
+
+    __rmul__ = __mul__  # type: ignore[assignment]
+
+
+class Rotation(NamedTuple):
+    """A rotation, by its sine and cosine."""
+
+    sin: Array
+    cos: Array
+
+    def turn(self, v: Vector) -> Vector:
+        """A vector of the body in the world."""
+        return Vector(self.cos * v.x - self.sin * v.y, self.sin * v.x + self.cos * v.y)
+
+    def turn_back(self, v: Vector) -> Vector:
+        """A vector of the world in the body."""
+        return Vector(self.cos * v.x + self.sin * v.y, self.cos * v.y - self.sin * v.x)
+
+
+class Pose(NamedTuple):
+    """Where a body is: its origin, and how it is turned."""
+
+    origin: Vector
+    rotation: Rotation
+
+    def place(self, point: Vector) -> Vector:
+        """A point of the body in the world."""
+        return self.rotation.turn(point) + self.origin
+
+    def find(self, point: Vector) -> Vector:
+        """A point of the world in the body."""
+        return self.rotation.turn_back(point - self.origin)
+
+
+def rotation(angle: Array) -> Rotation:
+    """The rotation by an angle."""
+    return Rotation(jnp.sin(angle), jnp.cos(angle))
+
+
+def pose_at(centre: Vector, angle: Array, local_centre: Any) -> Pose:
+    """The pose of a body from its centre of mass, which lies `local_centre` above its origin."""
+    turned = rotation(angle)
+    return Pose(
+        Vector(centre.x + turned.sin * local_centre, centre.y - turned.cos * local_centre), turned
+    )
+
+
+def dot(a: Vector, b: Vector) -> Any:
+    """The inner product."""
+    return a.x * b.x + a.y * b.y
+
+
+def cross(a: Vector, b: Vector) -> Any:
+    """The outer product."""
+    return a.x * b.y - a.y * b.x
+
+
+def length(v: Vector) -> Any:
+    """How long a vector is."""
+    return jnp.sqrt(dot(v, v))
+
+
+def left_of(v: Vector) -> Vector:
+    """The vector a quarter turn to the left."""
+    return Vector(-v.y, v.x)
+
+
+def right_of(v: Vector) -> Vector:
+    """The vector a quarter turn to the right."""
+    return Vector(v.y, -v.x)
+
+
+def select(condition: Array, yes: T, no: T) -> T:
+    """`jnp.where` for trees of arrays."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+
+
+def lookup(index: Array, entries: Sequence[T]) -> T:
+    """The entry with an index of each lander; the last one for an index past the end."""
+    chosen = entries[-1]
+    for i in range(len(entries) - 2, -1, -1):
+        chosen = select(index == i, entries[i], chosen)
+    return chosen
