@@ -133,9 +133,8 @@ def pull(
     j11, j12, j22 = row.inverse2
     alone = Vector(j11 * right_x + j12 * right_y, j12 * right_x + j22 * right_y)
     impulse, limit = select(free, (alone, -joint.limit), (held, limit))
-    hull, leg = _apply(
-        row, hull._replace(spin=hull_spin), leg._replace(spin=leg_spin), impulse, limit
-    )
+    # At a limit the motor's turn and the limit's nearly cancel: their sum has less noise than both.
+    hull, leg = _apply(row, hull, leg, impulse, turn + limit)
     total = jnp.where(free, 0.0, total)
     return joint._replace(pull=joint.pull + impulse, limit=total, motor=motor), hull, leg
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from . import contacts
-from .bodies import ANGULAR_SLOP, HULL, LEG, SECONDS, VIEW
+from .bodies import ANGULAR_SLOP, HULL, SECONDS, VIEW
 from .continuous import Flight, fly_on
 from .engines import fire, gust
 from .manifold import Manifold, no_manifold
 from .solve import LegSolve, solve
 from .state import Contact, Leg, Motion, Place, Point, Speed, State, Step
 from .terrain import PAD_HEIGHT
-from .touching import any_body, manifold_with, near_ground, nearby_edges, shape_of
+from .touching import Shape, any_body, manifold_with, near_ground, nearby_edges
 from .vectors import Array, Vector, dot, pose_at, select
 
 __all__ = ["World", "advance", "no_contact", "observation"]
@@ -27,6 +27,8 @@ REST_STEPS = 25
 REST_SPEED = 0.01
 REST_SPIN = ANGULAR_SLOP
 LEG_DOWN = 18 / 30
+
+T = TypeVar("T")
 
 
 class World(NamedTuple):
@@ -159,53 +161,77 @@ def no_contact(like: Array) -> Contact:
     return Contact(none, point, point)
 
 
+class _Found(NamedTuple):
+    """Up to two edges that a body touches; what touches comes first."""
+
+    contacts: tuple[Contact, Contact]
+    manifolds: tuple[Manifold, Manifold]
+
+
 def _touch(
     hull: Place, legs: tuple[Leg, Leg], terrain: Sequence[Array], active: Array
 ) -> tuple[tuple[Leg, Leg], tuple[LegSolve, LegSolve], Array]:
     """What touches the ground where it is now: contacts that begin, last and end."""
-    like = hull.angle
+    none, nothing = no_contact(hull.angle), no_manifold(hull.angle)
+    in_air = _Found((none, none), (nothing, nothing))
+    bodies = [
+        (hull, (none, none)),
+        *((leg.motion.place, (leg.first, leg.second)) for leg in legs),
+    ]
 
-    def touch_leg(leg: Leg) -> tuple[tuple[Contact, Contact], tuple[Manifold, Manifold]]:
-        shape, place = shape_of(LEG), leg.motion.place
+    def touch(shape: Shape, place: Place, old: tuple[Contact, Contact]) -> _Found:
         edges = nearby_edges(shape, place)
-        manifolds = tuple(manifold_with(shape, place, edge, terrain) for edge in edges)
-        one, two = (
-            contacts.remember((leg.first, leg.second), edge, manifold)
-            for edge, manifold in zip(edges, manifolds, strict=True)
+        one, two = (manifold_with(shape, place, edge, terrain) for edge in edges)
+        first, second = (
+            contacts.remember(old, edge, manifold)
+            for edge, manifold in zip(edges, (one, two), strict=True)
         )
-        # What touches comes first.
-        swap = ~manifolds[0].touches
-        return (
-            select(swap, (two, one), (one, two)),
-            select(swap, (manifolds[1], manifolds[0]), (manifolds[0], manifolds[1])),
-        )
-
-    def in_air() -> Any:
-        none, nothing = no_contact(like), no_manifold(like)
-        return (none, none), (nothing, nothing)
-
-    touched, solves = [], []
-    for leg in legs:
-        near, _, _ = near_ground(shape_of(LEG), leg.motion.place, leg.motion.place, terrain)
-        found, manifolds = lax.cond(
-            jnp.any(active & near), lambda leg=leg: touch_leg(leg), in_air
-        )
-        on_ground = contacts.touch_events(leg.on_ground, (leg.first, leg.second), found)
-        touched.append(leg._replace(first=found[0], second=found[1], on_ground=on_ground))
-        solves.append(LegSolve(leg.motion, leg.joint, found, manifolds))
-
-    shape = shape_of(HULL)
-
-    def touch_hull() -> Array:
-        first, second = nearby_edges(shape, hull)
-        return (
-            manifold_with(shape, hull, first, terrain).touches
-            | manifold_with(shape, hull, second, terrain).touches
+        return select(
+            one.touches,
+            _Found((first, second), (one, two)),
+            _Found((second, first), (two, one)),
         )
 
-    near, _, _ = near_ground(shape, hull, hull, terrain)
-    crash = lax.cond(jnp.any(active & near), touch_hull, lambda: jnp.zeros_like(active))
-    return (touched[0], touched[1]), (solves[0], solves[1]), crash
+    def look_at(i: Array, found: tuple[_Found, ...]) -> tuple[_Found, ...]:
+        place, old = _with_number(i, bodies)
+        shape = any_body(i == 0)
+        near, _, _ = near_ground(shape, place, place, terrain)
+        now = lax.cond(
+            jnp.any(active & near), lambda: touch(shape, place, old), lambda: in_air
+        )
+        return _replaced(i, found, now)
+
+    start = (in_air, in_air, in_air)
+    found = lax.fori_loop(jnp.int32(0), _bodies(active), look_at, start)
+    solves = tuple(
+        LegSolve(leg.motion, leg.joint, each.contacts, each.manifolds)
+        for leg, each in zip(legs, found[1:], strict=True)
+    )
+    touched = tuple(
+        leg._replace(
+            first=each.contacts[0],
+            second=each.contacts[1],
+            on_ground=contacts.touch_events(
+                leg.on_ground, (leg.first, leg.second), each.contacts
+            ),
+        )
+        for leg, each in zip(legs, found[1:], strict=True)
+    )
+    return touched, solves, found[0].manifolds[0].touches  # type: ignore[return-value]
+
+
+def _bodies(active: Array) -> Array:
+    """How many bodies are looked at: three, or none. (A compiler that knew would copy the loop.)"""
+    return jnp.where(jnp.any(active), 3, 0).astype(jnp.int32)
+
+
+def _with_number(i: Array, bodies: Sequence[T]) -> T:
+    """What belongs to one of the three bodies: 0 the hull, 1 and 2 the legs."""
+    return select(i == 0, bodies[0], select(i == 1, bodies[1], bodies[2]))
+
+
+def _replaced(i: Array, bodies: Sequence[T], new: T) -> tuple[T, ...]:
+    return tuple(select(i == j, new, old) for j, old in enumerate(bodies))
 
 
 def _fly_on(
@@ -239,11 +265,10 @@ def _fly_on(
     ]
 
     def one(i: Array, flights: tuple[Flight, ...]) -> tuple[Flight, ...]:
-        flight = select(i == 0, flights[0], select(i == 1, flights[1], flights[2]))
-        flight = fly_on(flight, any_body(i == 0), state.terrain, active)
-        return tuple(select(i == j, flight, old) for j, old in enumerate(flights))
+        flight = fly_on(_with_number(i, flights), any_body(i == 0), state.terrain, active)
+        return _replaced(i, flights, flight)
 
-    hull_flight, right, left = lax.fori_loop(jnp.int32(0), jnp.int32(3), one, tuple(flights))
+    hull_flight, right, left = lax.fori_loop(jnp.int32(0), _bodies(active), one, tuple(flights))
     return hull_flight, right, left
 
 

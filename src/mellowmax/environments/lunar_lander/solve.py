@@ -174,14 +174,21 @@ def _solve_velocities(
 
     def chunk(carry: tuple[Array, Array, _Impulses]) -> tuple[Array, Array, _Impulses]:
         done, going, now = carry
-        nearly = lax.fori_loop(0, CHUNK - 1, lambda _, x: iterate(x), now, unroll=True)
-        new = iterate(nearly)
+
+        def again(_: Array, pair: tuple[_Impulses, Any, Any]) -> tuple[_Impulses, Any, Any]:
+            last, _, _ = pair
+            motors = tuple(joint.motor for joint in last.joints)
+            return iterate(last), (last.hull, last.legs), motors
+
+        motors = tuple(joint.motor for joint in now.joints)
+        loop = (now, (now.hull, now.legs), motors)
+        new, before, motors = lax.fori_loop(jnp.int32(0), jnp.int32(CHUNK), again, loop)
         done = done + CHUNK
         rest = (VELOCITY_ITERATIONS - done).astype(jnp.float32)
-        change = _change((nearly.hull, nearly.legs), (new.hull, new.legs))
+        change = _change(before, (new.hull, new.legs))
         ended = [
-            joints.settled(row, joint, before.motor, rest)
-            for row, joint, before in zip(rows, new.joints, nearly.joints, strict=True)
+            joints.settled(row, joint, motor, rest)
+            for row, joint, motor in zip(rows, new.joints, motors, strict=True)
         ]
         ends = (change <= SETTLED) & ended[0][1] & ended[1][1]
         finished = new._replace(joints=(ended[0][0], ended[1][0]))
