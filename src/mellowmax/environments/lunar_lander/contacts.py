@@ -19,6 +19,7 @@ from .bodies import (
     TERRAIN_FRICTION,
     Body,
 )
+from .keep import keep
 from .manifold import Manifold, ManifoldPoint
 from .state import Contact, Place, Point, Speed
 from .terrain import FLOOR
@@ -140,6 +141,7 @@ def prepare(manifold: Manifold, friction: Array, centre: Vector, weight: Weight)
         place = point.place - 0.5 * point.separation * reference
         arm = place - centre
         across, along = cross(arm, normal), cross(arm, tangent)
+        across, along = keep((across, along))
         k = weight.inverse_mass + weight.inverse_inertia * across * across
         k_along = weight.inverse_mass + weight.inverse_inertia * along * along
         return PointRow(point.feature >= 0, across, along, k, 1.0 / k, 1.0 / k_along)
@@ -175,6 +177,7 @@ def moved(manifold: Manifold, place: Place, weight: Weight) -> Manifold:
         where = select(on_edge, pose.place(old.fixed), old.fixed)
         return old._replace(place=where, separation=dot(where - plane, reference))
 
+    pose, reference, plane = keep((pose, reference, plane))
     return manifold._replace(
         normal=select(on_edge, reference, -reference),
         first=point(manifold.first),
@@ -216,11 +219,12 @@ def press(
         slip = dot(velocity, tangent) + spin * point.tangent_arm
         most = row.friction * pushed
         impulse = jnp.clip(rubbed - point.tangent_mass * slip, -most, most)
-        change = jnp.where(point.active, impulse - rubbed, 0.0)
+        change = keep(jnp.where(point.active, impulse - rubbed, 0.0))
         velocity += weight.inverse_mass * change * tangent
         spin += weight.inverse_inertia * change * point.tangent_arm
         rubs.append(rubbed + change)
 
+    velocity, spin = keep((velocity, spin))
     along = dot(velocity, row.normal)
     speed1, speed2 = along + spin * first.arm, along + spin * second.arm
     alone = jnp.maximum(pressed.first - first.mass * speed1, 0.0)
@@ -228,6 +232,7 @@ def press(
     # The speeds if both points had not been pushed yet: b of `speed = K push + b`.
     b1 = speed1 - (first.inverse_mass * pressed.first + row.coupling * pressed.second)
     b2 = speed2 - (row.coupling * pressed.first + second.inverse_mass * pressed.second)
+    b1, b2, alone = keep((b1, b2, alone))
     i11, i12, i22 = row.inverse
     both1, both2 = -(i11 * b1 + i12 * b2), -(i12 * b1 + i22 * b2)
     one, two = -first.mass * b1, -second.mass * b2
@@ -244,12 +249,12 @@ def press(
     push1 = jnp.where(second.active, push1, alone)
     push2 = jnp.where(second.active, push2, zero)
 
-    change1 = jnp.where(first.active, push1 - pressed.first, 0.0)
-    change2 = jnp.where(second.active, push2 - pressed.second, 0.0)
+    change1 = keep(jnp.where(first.active, push1 - pressed.first, 0.0))
+    change2 = keep(jnp.where(second.active, push2 - pressed.second, 0.0))
     velocity += weight.inverse_mass * (change1 + change2) * row.normal
     spin += weight.inverse_inertia * (change1 * first.arm + change2 * second.arm)
     pressed = Pressed(pressed.first + change1, pressed.second + change2, rubs[0], rubs[1])
-    return pressed, Speed(velocity, spin)
+    return pressed, keep(Speed(velocity, spin))
 
 
 def correct_position(
@@ -270,7 +275,7 @@ def correct_position(
     deepest = jnp.zeros_like(angle)
     for point in (manifold.first, manifold.second):
         active = point.feature >= 0
-        pose: Pose = pose_at(centre, angle, weight.centre)
+        pose: Pose = keep(pose_at(centre, angle, weight.centre))
         turned, placed = (
             pose.rotation.turn(manifold.reference_normal),
             pose.place(manifold.reference_point),
@@ -280,12 +285,14 @@ def correct_position(
         where = select(manifold.on_edge, pose.place(point.fixed), point.fixed)
         separation = dot(where - plane, normal) - RADIUS
         normal = select(manifold.on_edge, normal, -normal)
+        where, normal, separation = keep((where, normal, separation))
         deepest = jnp.where(active, jnp.minimum(deepest, separation), deepest)
         error = jnp.clip(factor * (separation + LINEAR_SLOP), -MAX_LINEAR_CORRECTION, 0.0)
         across = cross(where - centre, normal)
         mass = weight.inverse_mass + weight.inverse_inertia * across * across
-        impulse = jnp.where(active, -error / mass, 0.0)
+        impulse = keep(jnp.where(active, -error / mass, 0.0))
         centre += weight.inverse_mass * impulse * normal
         angle += weight.inverse_inertia * impulse * across
+        centre, angle = keep((centre, angle))
     return Place(centre, angle), deepest
 

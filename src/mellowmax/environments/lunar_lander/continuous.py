@@ -17,6 +17,7 @@ from jax import lax
 from . import contacts
 from .bodies import LINEAR_SLOP, SECONDS
 from .contacts import ContactRow, Pressed
+from .keep import keep
 from .manifold import Manifold
 from .solve import integrate
 from .state import Contact, Place, Speed
@@ -87,7 +88,8 @@ def _first_impact(
         number, hits, edge, part = carry
         now = jnp.where(number > last - first, FLOOR, first + number)
         possible = active & near & (number < count) & ((flight.missed >> now) & 1 == 0)
-        touches, time = time_of_impact(edge_at(now, terrain), shape.vertices, sweep, possible)
+        edge_now = keep(edge_at(now, terrain))
+        touches, time = time_of_impact(edge_now, shape.vertices, sweep, possible)
         earlier = possible & touches & (time < part)
         return (
             number + 1,
@@ -123,13 +125,14 @@ def _respond(
         rest * flight.start.centre + part * flight.end.centre,
         rest * flight.start.angle + part * flight.end.angle,
     )
+    at = keep(at)
     one, two = nearby_edges(shape, at)
-    other = jnp.where(one == edge, two, one)
+    other = keep(jnp.where(one == edge, two, one))
     manifolds = (
         manifold_with(shape, at, edge, terrain),
         manifold_with(shape, at, other, terrain),
     )
-    touches = hits & manifolds[0].touches
+    touches = keep(hits & manifolds[0].touches)
     numbers = (edge, other)
     known = (
         contacts.remember(flight.contacts, edge, manifolds[0]),

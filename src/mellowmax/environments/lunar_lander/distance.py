@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from .keep import keep
 from .terrain import Edge
 from .vectors import Array, Pose, Vector, cross, dot, left_of, length, lookup, right_of, select
 
@@ -79,7 +80,9 @@ def distance(
     """
 
     def corner(of_edge: Array, of_body: Array) -> Corner:
+        of_edge, of_body = keep((of_edge, of_body))
         place = pose.place(lookup(of_body, vertices)) - select(of_edge == 0, edge.start, edge.end)
+        place = keep(place)
         return Corner(place, of_edge, of_body)
 
     first, second, third = (
@@ -88,14 +91,14 @@ def distance(
     kept = Simplex(cache.count, first, second, third, cache.metric)
     metric = _metric(kept)
     differs = (metric < 0.5 * cache.metric) | (2.0 * cache.metric < metric) | (metric < EPSILON)
-    empty = (cache.count == 0) | ((cache.count > 1) & differs)
+    empty = keep((cache.count == 0) | ((cache.count > 1) & differs))
     zero = jnp.zeros_like(cache.count)
     first = select(empty, corner(zero, zero), first)
     start = Simplex(jnp.where(empty, 1, cache.count), first, second, third, cache.metric)
 
     def iterate(carry: Any) -> Any:
         done, going, simplex, before_end = carry
-        solved, part = _reduced(simplex)
+        solved, part = keep(_reduced(simplex))
         inside = solved.count == 3
         single = solved.count == 1
         side = solved.second.place - solved.first.place
@@ -103,6 +106,7 @@ def distance(
         direction = select(
             single, -solved.first.place, select(leftwards, left_of(side), right_of(side))
         )
+        direction = keep(direction)
         unfit = dot(direction, direction) < EPSILON * EPSILON
         new = corner(
             support_of_edge(edge, -direction),
@@ -112,7 +116,7 @@ def distance(
         for i, old in enumerate((simplex.first, simplex.second, simplex.third)):
             same = (old.of_edge == new.of_edge) & (old.of_body == new.of_body)
             known = known | (same & (simplex.count > i))
-        ends = inside | unfit | known
+        ends = keep(inside | unfit | known)
         two = solved.count == 2
         grown = Simplex(
             solved.count + 1,
@@ -162,6 +166,9 @@ def _reduced(simplex: Simplex) -> tuple[Simplex, Array]:
     d23_1, d23_2 = dot(w3, e23), -dot(w2, e23)
     area = cross(e12, e13)
     d123_1, d123_2, d123_3 = area * cross(w2, w3), area * cross(w3, w1), area * cross(w1, w2)
+    d12_1, d12_2, d13_1, d13_2, d23_1, d23_2, d123_1, d123_2, d123_3 = keep(
+        (d12_1, d12_2, d13_1, d13_2, d23_1, d23_2, d123_1, d123_2, d123_3)
+    )
     one, two, three = (simplex.count == i for i in (1, 2, 3))
 
     at1 = one | (two & (d12_2 <= 0.0)) | (three & (d12_2 <= 0.0) & (d13_2 <= 0.0))
@@ -172,6 +179,8 @@ def _reduced(simplex: Simplex) -> tuple[Simplex, Array]:
     at2 = two | (three & (d12_1 <= 0.0) & (d23_2 <= 0.0))
     at3 = (d13_1 <= 0.0) & (d23_1 <= 0.0)
     on23 = (d23_1 > 0.0) & (d23_2 > 0.0) & (d123_1 <= 0.0)
+
+    at1, on12, on13, at2, at3, on23 = keep((at1, on12, on13, at2, at3, on23))
 
     def share(of_first: Array, of_second: Array) -> Array:
         total = of_first + of_second

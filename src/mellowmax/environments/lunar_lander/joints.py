@@ -20,6 +20,7 @@ from .bodies import (
     MAX_MOTOR_IMPULSE,
     Hinge,
 )
+from .keep import keep
 from .state import Joint, Place, Speed
 from .vectors import Array, Vector, cross, length, rotation, select
 
@@ -49,7 +50,8 @@ def prepare(hinge: Hinge, joint: Joint, hull: Place, leg: Place) -> tuple[JointR
     """A hinge, ready for the solver, and its impulses, less that of a limit it is no longer at."""
     arm_a = rotation(hull.angle).turn(HULL_ANCHOR)
     arm_b = rotation(leg.angle).turn(hinge.anchor)
-    k11, k12, k22 = _anchor_matrix(arm_a, arm_b)
+    arm_a, arm_b = keep((arm_a, arm_b))
+    k11, k12, k22 = keep(_anchor_matrix(arm_a, arm_b))
     k13 = -arm_a.y * HULL.inverse_inertia - arm_b.y * LEG.inverse_inertia
     k23 = arm_a.x * HULL.inverse_inertia + arm_b.x * LEG.inverse_inertia
     k33 = INERTIA
@@ -123,6 +125,7 @@ def pull(
         hull.velocity.y + hull_spin * row.hull_arm.x
     )
     z = leg_spin - hull_spin
+    motor, turn, x, y, z = keep((motor, turn, x, y, z))
     i11, i12, i13, i22, i23, i33 = row.inverse3
     held = Vector(-(i11 * x + i12 * y + i13 * z), -(i12 * x + i22 * y + i23 * z))
     limit = -(i13 * x + i23 * y + i33 * z)
@@ -132,11 +135,11 @@ def pull(
     right_x, right_y = -x + joint.limit * row.k13, -y + joint.limit * row.k23
     j11, j12, j22 = row.inverse2
     alone = Vector(j11 * right_x + j12 * right_y, j12 * right_x + j22 * right_y)
-    impulse, limit = select(free, (alone, -joint.limit), (held, limit))
+    impulse, limit = keep(select(free, (alone, -joint.limit), (held, limit)))
     # At a limit the motor's turn and the limit's nearly cancel: their sum has less noise than both.
     hull, leg = _apply(row, hull, leg, impulse, turn + limit)
-    total = jnp.where(free, 0.0, total)
-    return joint._replace(pull=joint.pull + impulse, limit=total, motor=motor), hull, leg
+    joint = joint._replace(pull=joint.pull + impulse, limit=joint.limit + limit, motor=motor)
+    return joint, *keep((hull, leg))
 
 
 def settled(row: JointRow, joint: Joint, before: Array, rest: Array) -> tuple[Joint, Array]:
@@ -190,6 +193,7 @@ def correct_position(
 
     arm_a = rotation(hull_angle).turn(HULL_ANCHOR)
     arm_b = rotation(leg_angle).turn(hinge.anchor)
+    arm_a, arm_b = keep((arm_a, arm_b))
     gap = leg.centre + arm_b - hull.centre - arm_a
     k11, k12, k22 = _anchor_matrix(arm_a, arm_b)
     scale = -1.0 / (k11 * k22 - k12 * k12)
@@ -197,6 +201,7 @@ def correct_position(
         scale * (k22 * gap.x - k12 * gap.y),
         scale * (k11 * gap.y - k12 * gap.x),
     )
+    impulse, hull_angle, leg_angle = keep((impulse, hull_angle, leg_angle))
     return (
         Place(
             hull.centre - HULL.inverse_mass * impulse,

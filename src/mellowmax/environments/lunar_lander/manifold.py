@@ -15,6 +15,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from .bodies import RADIUS
+from .keep import keep
 from .terrain import Edge
 from .vectors import Array, Pose, Vector, dot, length, lookup, right_of, select
 
@@ -86,13 +87,14 @@ def collide(
         count: how many of the vertices there are, where the last one is repeated; None for all.
     """
     count = len(vertices) if count is None else count
-    corners = [pose.place(vertex) for vertex in vertices]
-    faces = [pose.rotation.turn(normal) for normal in normals]
+    corners = keep([pose.place(vertex) for vertex in vertices])
+    faces = keep([pose.rotation.turn(normal) for normal in normals])
     along = edge.end - edge.start
     along = along * (1.0 / length(along))
     up = right_of(along)
     in_front = dot(up, centre - edge.start) >= 0.0
     normal = select(in_front, up, -up)
+    in_front, normal = keep((in_front, normal))
 
     # How far apart they are along the edge's normal, and along the best of the body's.
     edge_separation = dot(normal, corners[0] - edge.start)
@@ -113,12 +115,20 @@ def collide(
             face_separation = jnp.maximum(separation, face_separation)
             opposite = jnp.where(facing < most_opposed, i, opposite)
             most_opposed = jnp.minimum(facing, most_opposed)
+        if i % 2:
+            face_separation, best_face, most_opposed, opposite = keep(
+                (face_separation, best_face, most_opposed, opposite)
+            )
     assert best_face is not None and face_separation is not None and opposite is not None
+    edge_separation, face_separation, best_face, opposite = keep(
+        (edge_separation, face_separation, best_face, opposite)
+    )
     apart = (edge_separation > RADIUS) | (face_separation > RADIUS)
     on_edge = face_separation <= 0.98 * edge_separation + 0.001
 
     # The face of the body that takes part, as the reference or opposite to it.
-    face = jnp.where(on_edge, opposite, best_face)
+    on_edge = keep(on_edge)
+    face = keep(jnp.where(on_edge, opposite, best_face))
     after = jnp.where(face == count - 1, 0, face + 1)
     corner, next_corner, face_normal = (
         lookup(face, corners),
@@ -126,10 +136,14 @@ def collide(
         lookup(face, faces),
     )
     local_normal, local_corner = lookup(face, normals), lookup(face, vertices)
+    corner, next_corner, face_normal, local_normal, local_corner = keep(
+        (corner, next_corner, face_normal, local_normal, local_corner)
+    )
     start, end = select(in_front, (edge.start, edge.end), (edge.end, edge.start))
     from_here, to_there, reference_normal = select(
         on_edge, (start, end, normal), (corner, next_corner, face_normal)
     )
+    from_here, to_there, reference_normal = keep((from_here, to_there, reference_normal))
     zero = jnp.zeros_like(face)
     no = jnp.zeros_like(apart)
     of_reference = jnp.where(on_edge, zero, face)
@@ -144,10 +158,12 @@ def collide(
     side = right_of(reference_normal)
     one, two, some = _clip(one, two, side, dot(side, from_here), index_here, on_edge)
     one, two, all_of = _clip(one, two, -side, -dot(side, to_there), index_there, on_edge)
-    valid = some & all_of & ~apart
+    valid = keep(some & all_of & ~apart)
 
+    one, two = keep((one, two))
     first = _point(one, on_edge, from_here, reference_normal, pose, valid)
     second = _point(two, on_edge, from_here, reference_normal, pose, valid)
+    first, second = keep((first, second))
     only_second = first.feature == NONE
     first, second = (
         select(only_second, second, first),
@@ -179,7 +195,7 @@ def _clip(
 
     An end that is cut off is a vertex of the reference face on the incident one.
     """
-    first, second = dot(side, one.place) - offset, dot(side, two.place) - offset
+    first, second = keep((dot(side, one.place) - offset, dot(side, two.place) - offset))
     both = (first <= 0.0) & (second <= 0.0)
     crosses = first * second < 0.0
     share = first / jnp.where(crosses, first - second, 1.0)
@@ -189,7 +205,7 @@ def _clip(
         one.of_incident,
         jnp.ones_like(crosses),
     )
-    return select(first <= 0.0, one, two), select(both, two, cut), both | crosses
+    return keep((select(first <= 0.0, one, two), select(both, two, cut), both | crosses))
 
 
 def _point(

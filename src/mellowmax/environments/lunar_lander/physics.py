@@ -13,6 +13,7 @@ from . import contacts
 from .bodies import ANGULAR_SLOP, HULL, SECONDS, VIEW
 from .continuous import Flight, fly_on
 from .engines import fire, gust
+from .keep import keep
 from .manifold import Manifold, no_manifold
 from .solve import LegSolve, solve
 from .state import Contact, Leg, Motion, Place, Point, Speed, State, Step
@@ -57,7 +58,7 @@ def advance(state: State, action: Array, one: Array, two: Array, world: World) -
         The landers, their rewards, and whether their episodes have ended.
     """
     active = ~state.over
-    fired = fire(state.hull, action, one, two)
+    fired = keep(fire(state.hull, action, one, two))
     calm = state.right.on_ground | state.left.on_ground
     wind = jnp.where(calm, 0.0, gust(state.wind) * world.wind)
     turbulence = jnp.where(calm, 0.0, gust(state.turbulence) * world.turbulence)
@@ -78,7 +79,7 @@ def advance(state: State, action: Array, one: Array, two: Array, world: World) -
         slow = dot(motion.speed.velocity, motion.speed.velocity) <= REST_SPEED**2
         turns = motion.speed.spin * motion.speed.spin > REST_SPIN**2
         still = still & slow & ~turns
-    rest = jnp.where(still, state.rest + 1, 0)
+    rest = keep(jnp.where(still, state.rest + 1, 0))
     asleep = rest >= REST_STEPS
 
     flights = _fly_on(hull, moved, (right, left), (right_solve, left_solve), state, active & ~asleep)
@@ -106,13 +107,13 @@ def advance(state: State, action: Array, one: Array, two: Array, world: World) -
         wind=jnp.where(calm, state.wind, state.wind + 1),
         turbulence=jnp.where(calm, state.turbulence, state.turbulence + 1),
     )
-    seen = observation(new, world.height)
-    shaping = _shaping(seen)
+    seen = keep(observation(new, world.height))
+    shaping = keep(_shaping(seen))
     reward = jnp.where(state.fresh, 0.0, shaping - state.shaping) - fired.fuel
     lost = crash | (jnp.abs(seen[0]) >= 1.0)
     reward = jnp.where(lost, -100.0, reward)
     reward = jnp.where(asleep, 100.0, reward)
-    finite = _is_finite(new)
+    finite, reward, lost = keep((_is_finite(new), reward, lost))
     ended = (lost | asleep) & ~state.fresh | ~finite
     reward = jnp.where(finite, jnp.where(state.fresh, 0.0, reward), -100.0)
     new = new._replace(shaping=shaping, fresh=jnp.zeros_like(state.fresh), over=ended)

@@ -23,6 +23,7 @@ from . import contacts, joints
 from .bodies import LEFT, LEG, LINEAR_SLOP, MAX_ROTATION, MAX_TRANSLATION, RIGHT, SECONDS
 from .contacts import ContactRow, Pressed, friction_on, weight_of
 from .joints import JointRow
+from .keep import keep
 from .manifold import Manifold
 from .state import Contact, Joint, Motion, Place, Speed
 from .vectors import Array, dot, select
@@ -185,12 +186,13 @@ def _solve_velocities(
         new, before, motors = lax.fori_loop(jnp.int32(0), jnp.int32(CHUNK), again, loop)
         done = done + CHUNK
         rest = (VELOCITY_ITERATIONS - done).astype(jnp.float32)
-        change = _change(before, (new.hull, new.legs))
+        change = keep(_change(before, (new.hull, new.legs)))
         ended = [
             joints.settled(row, joint, motor, rest)
             for row, joint, motor in zip(rows, new.joints, motors, strict=True)
         ]
-        ends = (change <= SETTLED) & ended[0][1] & ended[1][1]
+        ended = keep(ended)
+        ends = keep((change <= SETTLED) & ended[0][1] & ended[1][1])
         finished = new._replace(joints=(ended[0][0], ended[1][0]))
         new = select(going, select(ends, finished, new), now)
         return done, going & ~ends, new
@@ -256,7 +258,7 @@ def _solve_positions(
             new_hull, new_legs[i], fits = joints.correct_position(
                 HINGES[i], at, new_hull, new_legs[i]
             )
-            right = right & fits
+            new_hull, new_legs[i], right = keep((new_hull, new_legs[i], right & fits))
         hull, legs = select(going, (new_hull, tuple(new_legs)), (hull, legs))
         return done + 1, going & ~right, hull, legs
 

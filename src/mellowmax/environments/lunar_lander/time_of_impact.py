@@ -17,6 +17,7 @@ from jax import lax
 
 from .bodies import LINEAR_SLOP, RADIUS
 from .distance import Simplex, distance, no_simplex, support_of_body, support_of_edge
+from .keep import keep
 from .state import Place
 from .terrain import Edge
 from .vectors import Array, Pose, Vector, dot, length, lookup, pose_at, right_of, select
@@ -40,7 +41,8 @@ class Sweep(NamedTuple):
         """Where the body is at a time from 0 to 1."""
         rest = 1.0 - time
         centre = rest * self.start.centre + time * self.end.centre
-        return pose_at(centre, rest * self.start.angle + time * self.end.angle, self.centre)
+        angle = rest * self.start.angle + time * self.end.angle
+        return keep(pose_at(centre, angle, self.centre))
 
 
 class _Axis(NamedTuple):
@@ -84,7 +86,7 @@ def time_of_impact(
         near = apart < TARGET + TOLERANCE
         touches = touches | (going & near & ~overlap)
         going = going & ~near & ~overlap
-        axis = _axis(edge, vertices, sweep.at(time), cache)
+        axis = keep(_axis(edge, vertices, sweep.at(time), cache))
         going, now_touches, time = _along(edge, vertices, sweep, axis, going, time)
         return done + 1, going, touches | now_touches, time, cache
 
@@ -115,13 +117,14 @@ def _along(
     def deepest(carry: Any) -> Any:
         done, going, until, result = carry
         pose = sweep.at(until)
-        of_edge, of_body = _deepest(edge, vertices, pose, axis)
+        of_edge, of_body = keep(_deepest(edge, vertices, pose, axis))
         late = _separation(edge, vertices, pose, axis, of_edge, of_body)
         separate = late > TARGET + TOLERANCE
         reached = ~separate & (late > TARGET - TOLERANCE)
         early = _separation(edge, vertices, sweep.at(time), axis, of_edge, of_body)
         failed = early < TARGET - TOLERANCE
         at_once = ~failed & (early <= TARGET + TOLERANCE)
+        separate, reached, failed, at_once = keep((separate, reached, failed, at_once))
         again, touches, then = result
         again = again | (going & reached)
         then = jnp.where(going & reached, until, then)
@@ -159,7 +162,7 @@ def _root(
         done, going, low, high, at_low, at_high, root = carry
         fall = at_high - at_low
         secant = low + (TARGET - at_low) * (high - low) / jnp.where(fall == 0.0, 1.0, fall)
-        time = jnp.where(done % 2 == 1, secant, 0.5 * (low + high))
+        time = keep(jnp.where(done % 2 == 1, secant, 0.5 * (low + high)))
         separation = _separation(edge, vertices, sweep.at(time), axis, of_edge, of_body)
         found = jnp.abs(separation - TARGET) < TOLERANCE
         root = jnp.where(going & found, time, root)
@@ -185,7 +188,8 @@ def _axis(edge: Edge, vertices: Sequence[Vector], pose: Pose, simplex: Simplex) 
     end = select(simplex.first.of_edge == 0, edge.start, edge.end)
     corner = lookup(simplex.first.of_body, vertices)
     other = lookup(simplex.second.of_body, vertices)
-    placed = pose.place(corner)
+    end, corner, other = keep((end, corner, other))
+    placed = keep(pose.place(corner))
 
     between = _unit(placed - end)
     face = _unit(right_of(other - corner))
@@ -234,6 +238,7 @@ def _separation(
     end = select(axis.of_edge, axis.anchor, end)
     local = select(axis.of_body, axis.anchor, lookup(of_body, vertices))
     gap = pose.place(local) - end
+    gap = keep(gap)
     along = dot(gap, axis.direction)
     against = -dot(gap, pose.rotation.turn(axis.direction))
-    return jnp.where(axis.of_body, against, along)
+    return keep(jnp.where(axis.of_body, against, along))

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from .bodies import HULL, LEG, Body
 from .contacts import Weight, weight_of
+from .keep import keep
 from .manifold import Manifold, collide
 from .state import Place
 from .terrain import EDGES, FLOOR, edge_at, edges_below
@@ -69,13 +70,13 @@ def _as_float32(shape: Shape) -> Shape:
 
 def manifold_with(shape: Shape, place: Place, edge: Array, terrain: Sequence[Array]) -> Manifold:
     """How a body touches the edge with a number."""
-    pose = pose_at(place.centre, place.angle, shape.weight.centre)
+    pose = keep(pose_at(place.centre, place.angle, shape.weight.centre))
     return collide(
         shape.vertices,
         shape.normals,
         place.centre,
         pose,
-        edge_at(edge, terrain),
+        keep(edge_at(edge, terrain)),
         shape.count,
     )
 
@@ -85,12 +86,12 @@ def nearby_edges(shape: Shape, place: Place) -> tuple[Array, Array]:
 
     Where it is above one edge alone, the other one is the floor.
     """
-    pose = pose_at(place.centre, place.angle, shape.weight.centre)
+    pose = keep(pose_at(place.centre, place.angle, shape.weight.centre))
     low = high = pose.place(shape.vertices[0]).x
     for vertex in shape.vertices[1:]:
         x = pose.place(vertex).x
         low, high = jnp.minimum(low, x), jnp.maximum(high, x)
-    first, last = edges_below(low - MARGIN, high + MARGIN)
+    first, last = keep(edges_below(low - MARGIN, high + MARGIN))
     return first, jnp.where(first == last, FLOOR, last)
 
 
@@ -107,6 +108,7 @@ def near_ground(
         jnp.minimum(one.centre.x, other.centre.x) - reach,
         jnp.maximum(one.centre.x, other.centre.x) + reach,
     )
+    first, last = keep((first, last))
     highest = jnp.maximum(lookup(first, terrain), lookup(first + 1, terrain))
     highest = jnp.maximum(highest, lookup(last, terrain))
     highest = jnp.maximum(highest, lookup(last + 1, terrain))
