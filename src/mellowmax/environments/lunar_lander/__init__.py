@@ -1,0 +1,16 @@
+"""Gymnasium's LunarLander-v3 (discrete actions) as pure JAX functions, faithful to Box2D.
+
+    state = reset(key, params)
+    state, reward, terminated = step(key, state, action, params)
+
+They are written for one lander: `jax.vmap` them over keys, states and actions for many. Landers that
+are `vmap`ped fly together: on a GPU a step of all of them is one kernel.
+
+The physics is Box2D's, written anew for blocks of landers: `physics` is a whole step, `solve` the
+solver of joints and contacts, `continuous` the collisions within a step.
+"""
+
+from .environment import Params, launch, observe, params, reset, start, step
+from .state import State, Step
+
+__all__ = ["Params", "State", "Step", "launch", "observe", "params", "reset", "start", "step"]

@@ -24,7 +24,7 @@ from .state import Contact, Place, Speed
 from .terrain import EDGES, FLOOR, edge_at
 from .time_of_impact import Sweep, time_of_impact
 from .touching import Shape, manifold_with, near_ground, nearby_edges
-from .vectors import Array, select
+from .vectors import Array, anywhere, select
 
 __all__ = ["Flight", "fly_on"]
 
@@ -58,7 +58,7 @@ def fly_on(flight: Flight, shape: Shape, terrain: Sequence[Array], active: Array
         time = flight.time + (1.0 - flight.time) * part
         hits = going & hits & (time < LAST_MOMENT)
         flight = lax.cond(
-            jnp.any(hits),
+            anywhere(hits),
             lambda: _respond(flight, shape, terrain, edge, part, time, hits),
             lambda: flight,
         )
@@ -66,7 +66,7 @@ def fly_on(flight: Flight, shape: Shape, terrain: Sequence[Array], active: Array
 
     def goes_on(carry: Any) -> Array:
         done, going, _ = carry
-        return (done < MAX_IMPACTS) & jnp.any(going)
+        return (done < MAX_IMPACTS) & anywhere(going)
 
     near, _, _ = near_ground(shape, flight.start, flight.end, terrain)
     result: Flight = lax.while_loop(goes_on, impact, (jnp.int32(0), active & near, flight))[2]
@@ -99,7 +99,7 @@ def _first_impact(
         )
 
     def goes_on(carry: Any) -> Array:
-        return (carry[0] < EDGES + 1) & jnp.any(active & near & (carry[0] < count))
+        return (carry[0] < EDGES + 1) & anywhere(active & near & (carry[0] < count))
 
     start = (
         jnp.int32(0),
@@ -182,7 +182,7 @@ def _push_out(
         return done + 1, going & deep, select(going, new, place)
 
     def is_deep(carry: Any) -> Array:
-        return (carry[0] < POSITION_ITERATIONS) & jnp.any(carry[1])
+        return (carry[0] < POSITION_ITERATIONS) & anywhere(carry[1])
 
     place = lax.while_loop(is_deep, correct, (jnp.int32(0), active, place))[2]
     rows: list[ContactRow] = []
@@ -210,7 +210,7 @@ def _push_out(
         return done + 1, going & (change > SETTLED), speed, pressed
 
     def moves(carry: Any) -> Array:
-        return (carry[0] < VELOCITY_ITERATIONS) & jnp.any(carry[1])
+        return (carry[0] < VELOCITY_ITERATIONS) & anywhere(carry[1])
 
     start = (jnp.int32(0), active, speed, (none, none))
     speed = lax.while_loop(moves, iterate, start)[2]

@@ -15,7 +15,7 @@ from jax import lax
 
 from .keep import keep
 from .terrain import Edge
-from .vectors import Array, Pose, Vector, cross, dot, left_of, length, lookup, right_of, select
+from .vectors import Array, Pose, Vector, anywhere, cross, dot, left_of, length, lookup, right_of, select
 
 __all__ = ["Corner", "Simplex", "distance", "no_simplex", "support_of_body", "support_of_edge"]
 
@@ -132,7 +132,7 @@ def distance(
 
     def goes_on(carry: Any) -> Array:
         done, going, _, _ = carry
-        return (done < MAX_ITERATIONS) & jnp.any(going)
+        return (done < MAX_ITERATIONS) & anywhere(going)
 
     half = jnp.zeros_like(start.metric)
     loop = (jnp.int32(0), active, start, (start, half))

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_batching import custom_vmap
 
 from ..._common import checks
 from ..._rows.pytrees import pytree
 from ..._typing import ArrayLike
-from .bodies import HULL, LEG, LEFT, RIGHT, SECONDS, VIEW, Hinge
-from .physics import World, advance, no_contact, observation
+from .bodies import HULL, LEFT, RIGHT, SECONDS, VIEW, Hinge
+from .fleet import fly
+from .physics import World, no_contact, observation
 from .state import Joint, Leg, Motion, Place, Speed, State, Step
 from .terrain import smooth
-from .vectors import Vector
+from .vectors import Array, Vector
 
-__all__ = ["Params", "launch", "observe", "params", "reset", "start", "step"]
+__all__ = ["HEIGHTS", "Params", "launch", "observe", "params", "reset", "start", "step"]
 
-DRAWS = 16
-"""How many random numbers a start takes: heights, a push, and where the gusts begin."""
+HEIGHTS = {"v3": VIEW.y / 2, "2016": VIEW.x / 2}
+"""By what the height is divided to be observed: today, and from 2016 until August 2018."""
 
 
 @pytree
@@ -29,11 +32,18 @@ DRAWS = 16
 class Params:
     """The world of a lander."""
 
-    gravity: Any
-    wind_power: Any
-    turbulence_power: Any
-    height_scale: Any
-    n_actions: int = dataclasses.field(default=4, metadata={"static": True})
+    gravity: np.float32 | Array
+    wind_power: np.float32 | Array
+    """The force of the strongest gust; 0 for none."""
+    turbulence_power: np.float32 | Array
+    """The torque of the strongest gust; 0 for none."""
+    height_scale: np.float32 | Array
+    """How many metres are a 1 in the observed height."""
+
+    @property
+    def n_actions(self) -> int:
+        """How many actions there are."""
+        return 4
 
 
 def params(
@@ -43,45 +53,148 @@ def params(
     turbulence_power: float = 0.0,
     height: str = "v3",
 ) -> Params:
-    scales = {"v3": VIEW.y / 2, "first": VIEW.x / 2}
-    return Params(
-        *(np.float32(x) for x in (gravity, wind_power, turbulence_power, scales[height]))
-    )
+    """The parameters of Lunar Lander; by default those of Gymnasium's LunarLander-v3.
+
+    Args:
+        gravity: between -12 and 0.
+        wind_power: the force of the strongest gust of wind; Gymnasium's `enable_wind` has 15.
+        turbulence_power: the torque of the strongest gust; Gymnasium's `enable_wind` has 1.5.
+        height: the scale of the observed height, and with it of the reward: `"v3"` as it is today;
+            `"2016"` as it was in LunarLander-v2 until August 2018, two thirds of today's. The
+            paper's Lunar Lander was that one.
+
+    Raises:
+        ValueError: for an argument that is not as above.
+
+    Examples:
+        >>> params().height_scale, params(height="2016").height_scale
+        (np.float32(6.6666665), np.float32(10.0))
+    """
+    checks.real("gravity", gravity, -12.0, 0.0)
+    checks.real("wind_power", wind_power, 0.0)
+    checks.real("turbulence_power", turbulence_power, 0.0)
+    if height not in HEIGHTS:
+        raise ValueError(f"`height` must be in {list(HEIGHTS)}, got {height!r}")
+    numbers = (gravity, wind_power, turbulence_power, HEIGHTS[height])
+    return Params(*(np.float32(x) for x in numbers))
 
 
-def start(uniforms: Any) -> State:
-    """A lander before its first step, from 16 uniform numbers in [0, 1)."""
+def reset(key: jax.Array, params: Params) -> State:
+    """The lander where an episode begins: high above the pad, with a random push and random ground.
+
+    Examples:
+        >>> import jax
+        >>> state = reset(jax.random.key(0), params())
+        >>> observe(state, params()).shape
+        (8,)
+    """
+    of_start, of_step = jax.random.split(key)
+    return step(of_step, launch(of_start), 0, params).state
+
+
+def step(key: jax.Array, state: State, action: ArrayLike, params: Params) -> Step:
+    """Take an action for a fiftieth of a second.
+
+    Args:
+        key: a JAX key; it moves the nozzle of the engine a little.
+        state: the lander; once its episode has ended, nothing changes any more and nothing is earned.
+        action: 0 nothing, 1 the left engine, 2 the main engine, 3 the right engine.
+        params: the world.
+
+    Returns:
+        The lander, the reward, and whether the episode has ended: by a crash or by leaving the view
+        (the reward is -100), or by coming to rest (it is 100). There is no limit of steps.
+
+    Examples:
+        >>> import jax
+        >>> state = reset(jax.random.key(0), params())
+        >>> state, reward, terminated = step(jax.random.key(1), state, 2, params())
+        >>> print(terminated)
+        False
+    """
+    one, two = jax.random.uniform(key, (2,), jnp.float32, -1.0, 1.0)
+    return _step(state, jnp.asarray(action, jnp.int32), one, two, _world(params))
+
+
+def observe(state: State, params: Params) -> jax.Array:
+    """What is seen of a lander, `[8]`: x, y, their velocities, angle, its velocity, legs on ground."""
+    return jnp.stack(observation(state, jnp.asarray(params.height_scale, jnp.float32)))
+
+
+def launch(key: jax.Array) -> State:
+    """A lander before the step that `reset` takes.
+
+    In a loop over many landers a launched one can stand in for one whose episode has ended: its next
+    step is that of `reset`, whatever the action, and earns nothing, so that a reset costs no step of
+    its own.
+
+    Examples:
+        >>> import jax
+        >>> print(launch(jax.random.key(0)).fresh)
+        True
+    """
+    return start(list(jax.random.uniform(key, (16,), jnp.float32)))
+
+
+def start(uniforms: Sequence[Array]) -> State:
+    """`launch`, from 16 uniform numbers in [0, 1): 12 heights, a push, where the gusts begin."""
     u = [jnp.asarray(x, jnp.float32) for x in uniforms]
-    terrain = smooth([x * (VIEW.y / 2) for x in u[:12]])
     zero = jnp.zeros_like(u[0])
+    no = jnp.zeros_like(u[0], jnp.bool_)
     push = [(2000.0 * x - 1000.0) * (SECONDS * HULL.inverse_mass) for x in u[12:14]]
     hull = Motion(
         Place(Vector(zero + VIEW.x / 2, zero + (VIEW.y + HULL.centre)), zero),
         Speed(Vector(push[0], push[1]), zero),
     )
-    index = [jnp.floor(19998.0 * x).astype(jnp.int32) - 9999 for x in u[14:16]]
+    wind, turbulence = (jnp.floor(19998.0 * x).astype(jnp.int32) - 9999 for x in u[14:16])
 
     def leg(hinge: Hinge) -> Leg:
-        place = Place(Vector(zero + (VIEW.x / 2 - hinge.anchor.x), zero + VIEW.y), zero + hinge.reference)
-        none = no_contact(zero)
-        joint = Joint(Vector(zero, zero), zero, zero, zero.astype(jnp.int32))
-        motion = Motion(place, Speed(Vector(zero, zero), zero))
-        return Leg(motion, joint, none, none, zero.astype(jnp.bool_))
+        centre = Vector(zero + (VIEW.x / 2 - hinge.anchor.x), zero + VIEW.y)
+        motion = Motion(
+            Place(centre, zero + hinge.reference), Speed(Vector(zero, zero), zero)
+        )
+        joint = Joint(Vector(zero, zero), zero, zero, jnp.zeros_like(zero, jnp.int32))
+        return Leg(motion, joint, no_contact(zero), no_contact(zero), no)
 
     return State(
         hull,
         leg(RIGHT),
         leg(LEFT),
-        terrain,
+        smooth([x * (VIEW.y / 2) for x in u[:12]]),
         shaping=zero,
-        rest=zero.astype(jnp.int32),
-        wind=index[0],
-        turbulence=index[1],
-        fresh=~zero.astype(jnp.bool_),
-        over=zero.astype(jnp.bool_),
+        rest=jnp.zeros_like(zero, jnp.int32),
+        wind=wind,
+        turbulence=turbulence,
+        fresh=~no,
+        over=no,
     )
 
 
-def world_of(params: Params) -> World:
-    return World(*(jnp.asarray(x, jnp.float32) for x in (params.gravity, params.wind_power, params.turbulence_power, params.height_scale)))
-_ = LEG, checks, ArrayLike, observation, advance, Step, jax
+def _world(params: Params) -> World:
+    numbers: list[Any] = [
+        params.gravity,
+        params.wind_power,
+        params.turbulence_power,
+        params.height_scale,
+    ]
+    return World(*(jnp.asarray(x, jnp.float32) for x in numbers))
+
+
+@custom_vmap
+def _step(state: State, action: Array, one: Array, two: Array, world: World) -> Step:
+    """A step of one lander: a row of one."""
+    row = jax.tree.map(lambda x: x[None], (state, action, one, two, world))
+    return jax.tree.map(lambda x: x[0], fly(*row))
+
+
+@_step.def_vmap
+def _row(size: int, batched: Any, *arguments: Any) -> tuple[Step, Any]:
+    """A row of landers."""
+
+    def all_of(x: Array, is_batched: bool) -> Array:
+        return x if is_batched else jnp.broadcast_to(x, (size,))
+
+    result = fly(*jax.tree.map(all_of, arguments, tuple(batched)))
+    return result, jax.tree.map(lambda _: True, result)
+
+

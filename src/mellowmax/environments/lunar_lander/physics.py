@@ -19,7 +19,7 @@ from .solve import LegSolve, solve
 from .state import Contact, Leg, Motion, Place, Point, Speed, State, Step
 from .terrain import PAD_HEIGHT
 from .touching import Shape, any_body, manifold_with, near_ground, nearby_edges
-from .vectors import Array, Vector, dot, pose_at, select
+from .vectors import Array, Vector, anywhere, dot, pose_at, select
 
 __all__ = ["World", "advance", "no_contact", "observation"]
 
@@ -198,7 +198,7 @@ def _touch(
         shape = any_body(i == 0)
         near, _, _ = near_ground(shape, place, place, terrain)
         now = lax.cond(
-            jnp.any(active & near), lambda: touch(shape, place, old), lambda: in_air
+            anywhere(active & near), lambda: touch(shape, place, old), lambda: in_air
         )
         return _replaced(i, found, now)
 
@@ -223,7 +223,7 @@ def _touch(
 
 def _bodies(active: Array) -> Array:
     """How many bodies are looked at: three, or none. (A compiler that knew would copy the loop.)"""
-    return jnp.where(jnp.any(active), 3, 0).astype(jnp.int32)
+    return jnp.where(anywhere(active), 3, 0).astype(jnp.int32)
 
 
 def _with_number(i: Array, bodies: Sequence[T]) -> T:

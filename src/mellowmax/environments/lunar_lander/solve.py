@@ -23,10 +23,10 @@ from . import contacts, joints
 from .bodies import LEFT, LEG, LINEAR_SLOP, MAX_ROTATION, MAX_TRANSLATION, RIGHT, SECONDS
 from .contacts import ContactRow, Pressed, friction_on, weight_of
 from .joints import JointRow
-from .keep import keep
+from .keep import keep, repeat
 from .manifold import Manifold
 from .state import Contact, Joint, Motion, Place, Speed
-from .vectors import Array, dot, select
+from .vectors import Array, anywhere, dot, select
 
 __all__ = ["LegSolve", "integrate", "solve"]
 
@@ -77,10 +77,10 @@ def solve(
         return lambda: _solve(hull, legs, active, count)
 
     def some() -> Any:
-        two = jnp.any(active & (right.manifolds[1].touches | left.manifolds[1].touches))
+        two = anywhere(active & (right.manifolds[1].touches | left.manifolds[1].touches))
         return lax.cond(two, with_contacts(2), with_contacts(1))
 
-    one = jnp.any(active & (right.manifolds[0].touches | left.manifolds[0].touches))
+    one = anywhere(active & (right.manifolds[0].touches | left.manifolds[0].touches))
     hull, (right, left), solved = lax.cond(one, some, with_contacts(0))
     return hull, right, left, solved
 
@@ -176,14 +176,14 @@ def _solve_velocities(
     def chunk(carry: tuple[Array, Array, _Impulses]) -> tuple[Array, Array, _Impulses]:
         done, going, now = carry
 
-        def again(_: Array, pair: tuple[_Impulses, Any, Any]) -> tuple[_Impulses, Any, Any]:
+        def again(pair: tuple[_Impulses, Any, Any]) -> tuple[_Impulses, Any, Any]:
             last, _, _ = pair
             motors = tuple(joint.motor for joint in last.joints)
             return iterate(last), (last.hull, last.legs), motors
 
         motors = tuple(joint.motor for joint in now.joints)
         loop = (now, (now.hull, now.legs), motors)
-        new, before, motors = lax.fori_loop(jnp.int32(0), jnp.int32(CHUNK), again, loop)
+        new, before, motors = repeat(CHUNK, again, loop)
         done = done + CHUNK
         rest = (VELOCITY_ITERATIONS - done).astype(jnp.float32)
         change = keep(_change(before, (new.hull, new.legs)))
@@ -199,7 +199,7 @@ def _solve_velocities(
 
     def goes_on(carry: tuple[Array, Array, _Impulses]) -> Array:
         done, going, _ = carry
-        return (done < VELOCITY_ITERATIONS) & jnp.any(going)
+        return (done < VELOCITY_ITERATIONS) & anywhere(going)
 
     begun_all = _Impulses(
         hull_speed, (speeds[0], speeds[1]), (hinges[0], hinges[1]), tuple(pressed)
@@ -264,7 +264,7 @@ def _solve_positions(
 
     def goes_on(carry: Any) -> Array:
         done, going, _, _ = carry
-        return (done < POSITION_ITERATIONS) & jnp.any(going)
+        return (done < POSITION_ITERATIONS) & anywhere(going)
 
     start = (jnp.int32(0), active, hull, legs)
     _, going, hull, legs = lax.while_loop(goes_on, one_pass, start)

@@ -20,7 +20,7 @@ from .distance import Simplex, distance, no_simplex, support_of_body, support_of
 from .keep import keep
 from .state import Place
 from .terrain import Edge
-from .vectors import Array, Pose, Vector, dot, length, lookup, pose_at, right_of, select
+from .vectors import Array, Pose, Vector, anywhere, dot, length, lookup, pose_at, right_of, select
 
 __all__ = ["Sweep", "time_of_impact"]
 
@@ -92,7 +92,7 @@ def time_of_impact(
 
     def goes_on(carry: Any) -> Array:
         done, going, _, _, _ = carry
-        return (done < MAX_AXES) & jnp.any(going)
+        return (done < MAX_AXES) & anywhere(going)
 
     start = (jnp.int32(0), active, none, zero, no_simplex(zero))
     _, _, touches, time, _ = lax.while_loop(goes_on, advance, start)
@@ -136,7 +136,7 @@ def _along(
 
     def goes_on(carry: Any) -> Array:
         done, going, _, _ = carry
-        return (done < MAX_CORNERS) & jnp.any(going)
+        return (done < MAX_CORNERS) & anywhere(going)
 
     start = (jnp.int32(0), going, jnp.ones_like(time), (none, none, time))
     _, left, _, (again, touches, time) = lax.while_loop(goes_on, deepest, start)
@@ -173,7 +173,7 @@ def _root(
         return done + 1, going, low, high, at_low, at_high, root
 
     def goes_on(carry: Any) -> Array:
-        return (carry[0] < MAX_ROOT_STEPS) & jnp.any(carry[1])
+        return (carry[0] < MAX_ROOT_STEPS) & anywhere(carry[1])
 
     start = (jnp.int32(0), going, low, high, at_low, at_high, high)
     result: Array = lax.while_loop(goes_on, iterate, start)[-1]

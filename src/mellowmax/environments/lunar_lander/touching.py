@@ -14,7 +14,7 @@ from .keep import keep
 from .manifold import Manifold, collide
 from .state import Place
 from .terrain import EDGES, FLOOR, edge_at, edges_below
-from .vectors import Array, Vector, lookup, pose_at, select
+from .vectors import Array, Vector, lookup, pose_at
 
 __all__ = ["Shape", "any_body", "manifold_with", "near_ground", "nearby_edges", "shape_of"]
 
@@ -57,15 +57,11 @@ def any_body(is_hull: Array) -> Shape:
             normals=body.normals + body.normals[-1:] * missing,
         )
 
-    chosen = select(is_hull, of(HULL), of(LEG))
-    floats = chosen._replace(count=jnp.zeros_like(is_hull, jnp.float32))
-    numbers: Shape = _as_float32(floats)
-    return numbers._replace(count=jnp.where(is_hull, most, len(LEG.vertices)).astype(jnp.int32))
-
-
-def _as_float32(shape: Shape) -> Shape:
-    result: Shape = jax.tree.map(lambda x: x.astype(jnp.float32), shape)
-    return result
+    # Products with 1 and 0: kernels do not choose between two constants.
+    hull = is_hull.astype(jnp.float32)
+    leg = 1.0 - hull
+    mixed: Shape = jax.tree.map(lambda a, b: hull * a + leg * b, of(HULL), of(LEG))
+    return mixed._replace(count=mixed.count.astype(jnp.int32))  # type: ignore[union-attr]
 
 
 def manifold_with(shape: Shape, place: Place, edge: Array, terrain: Sequence[Array]) -> Manifold:

@@ -16,6 +16,7 @@ __all__ = [
     "Pose",
     "Rotation",
     "Vector",
+    "anywhere",
     "cross",
     "dot",
     "left_of",
@@ -82,6 +83,11 @@ class Pose(NamedTuple):
     def find(self, point: Vector) -> Vector:
         """A point of the world in the body."""
         return self.rotation.turn_back(point - self.origin)
+
+
+def anywhere(condition: Array) -> Array:
+    """Is it so for any lander of the block? (Kernels know a maximum, and no `any`.)"""
+    return jnp.max(condition.astype(jnp.int32)) > 0
 
 
 def rotation(angle: Array) -> Rotation:
