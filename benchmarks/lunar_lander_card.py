@@ -1,11 +1,14 @@
 """Lunar Lander on an accelerator: is its kernel right, and how fast is it?
 
-    python benchmarks/lunar_lander_card.py [--blocks 32,64,128] [--sizes 1024,...] [--steps 1e9]
+    python benchmarks/lunar_lander_card.py [--blocks 128,64,32] [--sizes 40960,...] [--steps 1e9]
+        [--seconds 540]
 
-Lines of JSON: for each size of a block the time to compile and the steps per second of 40,960
-landers under a random policy, resets included and not counted; then the speed from 1,024 to 262,144
-landers with the best block; then how far one step of the kernel is from the plain trace; then how
-many numbers were not finite in a long run.
+Lines of JSON. For each size of a block: what the kernel took to compile, and how long one step of
+40,960 landers takes in the air and near the ground; once, how far a step of the kernel is from the
+same step of the plain trace on the CPU. Then, with the fastest block, random play with its resets
+(which are not counted): the speed for each number of landers, and how many numbers were not finite
+in a long run. Each part has a process of its own, so that one that fails or hangs costs only
+itself; what no time is left for is named.
 """
 
 from __future__ import annotations
@@ -13,160 +16,262 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import pathlib
+import subprocess
+import sys
 import time
+import traceback
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
-from mellowmax.environments import lunar_lander
-from mellowmax.environments.lunar_lander import fleet
-from mellowmax.environments.lunar_lander.environment import _world
-
-
-def play_one(key, state, params):
-    """One step of a random policy; a lander whose episode has ended starts again."""
-    of_launch, of_action, of_step = jax.random.split(key, 3)
-    fresh = lunar_lander.launch(of_launch)
-    state = jax.tree.map(lambda new, old: jnp.where(state.over, new, old), fresh, state)
-    action = jax.random.randint(of_action, (), 0, 4, jnp.int32)
-    step = lunar_lander.step(of_step, state, action, params)
-    return step.state, ~state.fresh, step.terminated, step.reward
-
-
-def program(count, steps):
-    """A compiled run of many steps of many landers."""
-    params = lunar_lander.params()
-
-    def one_step(carry, number):
-        key, state, played, ended, earned = carry
-        keys = jax.random.split(jax.random.fold_in(key, number), count)
-        state, counts, over, rewards = jax.vmap(play_one, (0, 0, None))(keys, state, params)
-        return (
-            key,
-            state,
-            played + counts.sum(dtype=jnp.float32),
-            ended + over.sum(dtype=jnp.float32),
-            earned + rewards.sum(dtype=jnp.float32),
-        ), None
-
-    @jax.jit
-    def run(key, state):
-        zero = jnp.float32(0)
-        carry = (key, state, zero, zero, zero)
-        return jax.lax.scan(one_step, carry, jnp.arange(steps, dtype=jnp.int32))[0]
-
-    state = jax.vmap(lunar_lander.launch)(jax.random.split(jax.random.key(1), count))
-    began = time.perf_counter()
-    compiled = run.lower(jax.random.key(0), state).compile()
-    return compiled, state, time.perf_counter() - began
-
-
-def measure(count, steps=200, repeats=3):
-    """Steps per second, and what it took to compile."""
-    run, state, compiling = program(count, steps)
-    _, state, *_ = jax.block_until_ready(run(jax.random.key(2), state))
-    best, played, ended, earned = np.inf, 0.0, 0.0, 0.0
-    for repeat in range(repeats):
-        began = time.perf_counter()
-        _, state, played, ended, earned = jax.block_until_ready(
-            run(jax.random.key(3 + repeat), state)
-        )
-        best = min(best, time.perf_counter() - began)
-    return {
-        "landers": count,
-        "compile_seconds": round(compiling, 2),
-        "microseconds_a_step": round(best / steps * 1e6, 1),
-        "million_steps_per_second": round(float(played) / best / 1e6, 2),
-        "mean_return": round(float(earned / ended), 1),
-        "mean_length": round(float(played / ended), 1),
-    }
-
-
-def compare(count=4096):
-    """The kernel and the plain trace, one step from the states of random play."""
-    run, state, _ = program(count, 60)
-    _, state, *_ = run(jax.random.key(5), state)
-    world = jax.tree.map(lambda x: jnp.broadcast_to(x, (count,)), _world(lunar_lander.params()))
-    kernel = jax.jit(fleet.fly_in_kernel)
-    plain = jax.jit(functools.partial(fleet.fly_in_blocks, block=count))
-    cpu = jax.devices("cpu")[0]
-    errors = []
-    for number in range(40):
-        keys = jax.random.split(jax.random.key(100 + number), 2)
-        action = jax.random.randint(keys[0], (count,), 0, 4, jnp.int32)
-        one, two = jax.random.uniform(keys[1], (2, count), jnp.float32, -1.0, 1.0)
-        arguments = (state, action, one, two, world)
-        ours = kernel(*arguments)
-        theirs = plain(*jax.device_put(arguments, cpu))
-        live = ~np.asarray(state.over)
-        error = np.max(
-            [
-                np.abs(np.asarray(a, np.float32) - np.asarray(b, np.float32))
-                for a, b in zip(
-                    jax.tree.leaves(ours.state.hull), jax.tree.leaves(theirs.state.hull), strict=True
-                )
-            ],
-            axis=0,
-        )
-        errors.append(error[live])
-        state = ours.state
-    errors = np.concatenate(errors)
-    quantiles = np.quantile(errors, [0.5, 0.9, 0.99, 0.999, 1.0])
-    return {
-        "compared_steps": len(errors),
-        "difference_50_90_99_99.9_100": [float(f"{x:.2g}") for x in quantiles],
-        "share_above_1e-3": float(np.mean(errors > 1e-3)),
-    }
-
-
-def long_run(total, count=40960, steps=1000):
-    """How many steps of random play, and how many numbers of them were not finite."""
-    run, state, _ = program(count, steps)
-    done, bad, sums = 0, 0, np.zeros(2)
-    number = 0
-    while done < total:
-        _, state, played, ended, earned = run(jax.random.key(1000 + number), state)
-        number += 1
-        done += count * steps
-        bad += sum(int((~jnp.isfinite(x)).sum()) for x in jax.tree.leaves(state))
-        bad += int(not np.isfinite(float(earned)))
-        sums += float(earned), float(ended)
-    return {"steps": done, "not_finite": bad, "mean_return": round(sums[0] / sums[1], 3)}
+COUNT = 40960
+STEPS = 200
+"""Of one call of the compiled program of random play."""
+IN_THE_AIR, LANDING, COMPARED = 20, 70, 50
+OURS = "mellowmax"
 
 
 def say(**line):
     print(json.dumps(line), flush=True)
 
 
+def kernel_alone(block, compares):
+    """The kernel without anything around it: compiled, timed, and compared with the plain trace."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    from mellowmax.environments import lunar_lander
+    from mellowmax.environments.lunar_lander import fleet
+    from mellowmax.environments.lunar_lander.environment import _world
+
+    say(device=jax.devices()[0].device_kind, jax=jax.__version__)
+
+    def draw(number):
+        of_action, of_dispersion = jax.random.split(jax.random.key(number))
+        action = jax.random.randint(of_action, (COUNT,), 0, 4, jnp.int32)
+        one, two = jax.random.uniform(of_dispersion, (2, COUNT), jnp.float32, -1.0, 1.0)
+        return action, one, two, world
+
+    world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), _world(lunar_lander.params()))
+    state = jax.vmap(lunar_lander.launch)(jax.random.split(jax.random.key(1), COUNT))
+    seconds = [time.perf_counter()]
+    traced = jax.jit(functools.partial(fleet.fly_in_kernel, block=block)).trace(state, *draw(0))
+    seconds.append(time.perf_counter())
+    lowered = traced.lower()
+    seconds.append(time.perf_counter())
+    kernel = lowered.compile()
+    seconds.append(time.perf_counter())
+    trace, lower, compiling = (round(x, 2) for x in np.diff(seconds))
+    say(block=block, trace_seconds=trace, lower_seconds=lower, compile_seconds=compiling)
+
+    def clocked(state, arguments, repeats=20):
+        jax.block_until_ready(kernel(state, *arguments))
+        began = time.perf_counter()
+        for _ in range(repeats):
+            step = kernel(state, *arguments)
+        jax.block_until_ready(step)
+        return round((time.perf_counter() - began) / repeats * 1e6, 1)
+
+    times = {}
+    for number in range(LANDING):
+        arguments = draw(number)
+        if number == IN_THE_AIR:
+            times["microseconds_in_the_air"] = clocked(state, arguments)
+        state = kernel(state, *arguments).state
+    times["microseconds_near_the_ground"] = clocked(state, draw(LANDING))
+    touching = float((state.right.on_ground | state.left.on_ground).mean())
+    say(block=block, landers=COUNT, **times, over=float(state.over.mean()), touching=touching)
+    if not compares:
+        return
+
+    some = 1024
+    cpu = jax.devices("cpu")[0]
+    plain = jax.jit(fleet.fly_in_blocks)
+    errors, rewards, flags, bad = [], [], [], 0
+    for number in range(LANDING, LANDING + COMPARED):
+        arguments = (state, *draw(number))
+        live = ~np.asarray(state.over)[:some]
+        new = kernel(*arguments)
+        first = jax.tree.map(lambda x: jax.device_put(np.asarray(x[:some]), cpu), arguments)
+        other = jax.device_get(plain(*first))
+        ours = jax.device_get(jax.tree.map(lambda x: x[:some], new))
+        apart = [
+            np.abs(a - b)
+            for a, b in zip(
+                jax.tree.leaves(ours.state.hull), jax.tree.leaves(other.state.hull), strict=True
+            )
+        ]
+        errors.append(np.max(apart, axis=0)[live])
+        rewards.append(np.abs(ours.reward - other.reward)[live])
+        flags.append((ours.terminated != other.terminated)[live])
+        bad += sum(int((~jnp.isfinite(x)).sum()) for x in jax.tree.leaves(new))
+        state = new.state
+    quantiles = (0.5, 0.9, 0.99, 0.999, 1.0)
+
+    def spread(parts):
+        return [float(f"{x:.2g}") for x in np.quantile(np.concatenate(parts), quantiles)]
+
+    say(
+        compared_steps=sum(map(len, errors)),
+        quantiles=quantiles,
+        hull_differs_by=spread(errors),
+        reward_differs_by=spread(rewards),
+        ends_differ=int(np.concatenate(flags).sum()),
+        not_finite=bad,
+    )
+
+
+def play(block, count, total):
+    """Random play of many landers, whoever has ended starting again; then the long run."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    from mellowmax.environments import lunar_lander
+    from mellowmax.environments.lunar_lander import fleet
+
+    fleet.GPU_BLOCK = block
+    params = lunar_lander.params()
+
+    def play_one(key, state):
+        of_launch, of_action, of_step = jax.random.split(key, 3)
+        fresh = lunar_lander.launch(of_launch)
+        state = jax.tree.map(lambda new, old: jnp.where(state.over, new, old), fresh, state)
+        action = jax.random.randint(of_action, (), 0, 4, jnp.int32)
+        step = lunar_lander.step(of_step, state, action, params)
+        return step.state, jnp.stack([~state.fresh, step.terminated]), step.reward
+
+    def one_step(carry, number):
+        key, state, counts, earned = carry
+        keys = jax.random.split(jax.random.fold_in(key, number), count)
+        state, now, rewards = jax.vmap(play_one)(keys, state)
+        now = now.sum(axis=0, dtype=jnp.float32)
+        return (key, state, counts + now, earned + rewards.sum(dtype=jnp.float32)), None
+
+    @jax.jit
+    def run(key, state):
+        carry = (key, state, jnp.zeros(2, jnp.float32), jnp.float32(0))
+        return jax.lax.scan(one_step, carry, jnp.arange(STEPS, dtype=jnp.int32))[0]
+
+    state = jax.vmap(lunar_lander.launch)(jax.random.split(jax.random.key(1), count))
+    began = time.perf_counter()
+    program = run.lower(jax.random.key(0), state).compile()
+    compiling = time.perf_counter() - began
+    _, state, *_ = jax.block_until_ready(program(jax.random.key(2), state))
+    speeds, sums = [], np.zeros(3)
+    for repeat in range(3):
+        began = time.perf_counter()
+        _, state, counts, earned = jax.block_until_ready(program(jax.random.key(3 + repeat), state))
+        speeds.append(float(counts[0]) / (time.perf_counter() - began))
+        sums += [*map(float, counts), float(earned)]
+    say(
+        landers=count,
+        block=block,
+        compile_seconds=round(compiling, 2),
+        million_steps_per_second=[round(x / 1e6, 2) for x in sorted(speeds)],
+        mean_return=round(sums[2] / sums[1], 1),
+        mean_length=round(sums[0] / sums[1], 1),
+    )
+    if not total:
+        return
+
+    done, bad, sums, number = 0, 0, np.zeros(3), 0
+    began = time.perf_counter()
+    while done < total and time.perf_counter() - began < 200:
+        _, state, counts, earned = program(jax.random.key(1000 + number), state)
+        number += 1
+        done += count * STEPS
+        sums += [*map(float, counts), float(earned)]
+        bad += sum(int((~jnp.isfinite(x)).sum()) for x in jax.tree.leaves(state))
+        bad += int(not np.isfinite(float(earned)))
+    say(
+        steps=done,
+        seconds=round(time.perf_counter() - began, 1),
+        not_finite=bad,
+        mean_return=round(sums[2] / sums[1], 3),
+        mean_length=round(sums[0] / sums[1], 2),
+        episodes=sums[1],
+    )
+
+
+def in_process(seconds, *part):
+    """What a part of the measurement says, in a process of its own, and why it said no more."""
+    if seconds < 20:
+        say(part=part, left_out="no time was left")
+        return []
+    command = [sys.executable, __file__, "--part", json.dumps(part)]
+    began, lines, output, ends = time.perf_counter(), [], "", None
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+        said, output, ends = done.stdout, done.stderr, done.returncode
+    except subprocess.TimeoutExpired as late:
+        said, output = (
+            x.decode() if isinstance(x, bytes) else x or "" for x in (late.stdout, late.stderr)
+        )
+    for line in said.splitlines():
+        print(line, flush=True)
+        if line.startswith("{"):
+            lines.append(json.loads(line))
+    took = round(time.perf_counter() - began, 1)
+    say(part=part, seconds=took, exit=ends, **({} if ends == 0 else {"stderr": output[-1500:]}))
+    return lines
+
+
+def whole(options):
+    """All parts, one after the other."""
+    until = time.perf_counter() + options.seconds
+
+    def left():
+        return until - time.perf_counter()
+
+    times = {}
+    blocks, sizes = (
+        [int(x) for x in text.split(",") if x] for text in (options.blocks, options.sizes)
+    )
+    for number, block in enumerate(blocks):
+        for line in in_process(min(left(), 200), "kernel_alone", block, number == 0):
+            if "microseconds_near_the_ground" in line:
+                times[block] = line["microseconds_near_the_ground"]
+    block = min(times, key=times.get) if times else blocks[0]
+    say(chosen_block=block)
+    for number, size in enumerate(sizes):
+        in_process(left(), "play", block, size, options.steps if number == 0 else 0)
+
+
+def one_part(name, *arguments):
+    """One part; if it fails, why, and where in our code."""
+    try:
+        {"kernel_alone": kernel_alone, "play": play}[name](*arguments)
+    except Exception as error:
+        chain = [error]
+        while chain[-1].__cause__ or chain[-1].__context__:
+            chain.append(chain[-1].__cause__ or chain[-1].__context__)
+        places = [
+            f"{pathlib.Path(frame.filename).name}:{frame.lineno} {frame.name}: {frame.line}"
+            for each in chain
+            for frame in traceback.extract_tb(each.__traceback__)
+            if OURS in frame.filename
+        ]
+        say(
+            failed=name,
+            arguments=arguments,
+            errors=[f"{type(each).__name__}: {each}"[-1200:] for each in chain],
+            where=places[-6:],
+        )
+        raise SystemExit(1) from None
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--blocks", default="32,64,128")
-    parser.add_argument("--sizes", default="1024,4096,16384,40960,131072,262144")
+    parser.add_argument("--blocks", default="128,64,32")
+    parser.add_argument("--sizes", default="40960,1024,262144,4096,131072,16384")
     parser.add_argument("--steps", type=float, default=1e9)
+    parser.add_argument("--seconds", type=float, default=540)
+    parser.add_argument("--part", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    say(device=jax.devices()[0].device_kind, jax=jax.__version__)
-    speeds = {}
-    for block in map(int, filter(None, options.blocks.split(","))):
-        fleet.GPU_BLOCK = block
-        try:
-            result = measure(40960)
-            speeds[block] = result["million_steps_per_second"]
-            say(block=block, **result)
-        except Exception as error:
-            say(block=block, error=repr(error)[:1500])
-    if speeds:
-        fleet.GPU_BLOCK = max(speeds, key=speeds.get)
-    say(chosen_block=fleet.GPU_BLOCK)
-    for task, argument in (
-        *((measure, int(size)) for size in filter(None, options.sizes.split(","))),
-        (compare, 4096),
-        (long_run, options.steps),
-    ):
-        try:
-            say(**task(argument))
-        except Exception as error:
-            say(task=task.__name__, error=repr(error)[:1500])
+    if options.part:
+        one_part(*options.part)
+    else:
+        whole(options)
 
 
 if __name__ == "__main__":
