@@ -32,6 +32,7 @@ __all__ = [
     "correct_position",
     "friction_on",
     "moved",
+    "no_contact",
     "prepare",
     "press",
     "remember",
@@ -49,6 +50,13 @@ class Weight(NamedTuple):
     centre: float | Array
 
 
+def no_contact(like: Array) -> Contact:
+    """The contact of a leg in the air."""
+    none = jnp.full_like(like, -1, jnp.int32)
+    point = Point(none, jnp.zeros_like(like), jnp.zeros_like(like))
+    return Contact(none, point, point)
+
+
 def weight_of(body: Body) -> Weight:
     """The weight of a body."""
     return Weight(body.inverse_mass, body.inverse_inertia, body.centre)
@@ -56,7 +64,7 @@ def weight_of(body: Body) -> Weight:
 
 def friction_on(edge: Array, friction: float | Array) -> Array:
     """The friction of a body on an edge."""
-    ground = jnp.where(edge == FLOOR, FLOOR_FRICTION, TERRAIN_FRICTION).astype(jnp.float32)
+    ground = select(edge == FLOOR, FLOOR_FRICTION, TERRAIN_FRICTION).astype(jnp.float32)
     return jnp.sqrt(ground * friction)
 
 
@@ -122,12 +130,12 @@ def remember(old: tuple[Contact, ...], edge: Array, manifold: Manifold) -> Conta
             # Of two points with the same feature the first one counts.
             for before in (contact.second, contact.first):
                 same = there & (contact.edge == edge) & (before.feature == point.feature)
-                normal = jnp.where(same, before.normal, normal)
-                tangent = jnp.where(same, before.tangent, tangent)
+                normal = select(same, before.normal, normal)
+                tangent = select(same, before.tangent, tangent)
         return Point(point.feature, normal, tangent)
 
     first, second = known(manifold.first), known(manifold.second)
-    return Contact(jnp.where(manifold.touches, edge, -1), first, second)
+    return Contact(select(manifold.touches, edge, -1), first, second)
 
 
 def prepare(manifold: Manifold, friction: Array, centre: Vector, weight: Weight) -> ContactRow:
@@ -153,7 +161,7 @@ def prepare(manifold: Manifold, friction: Array, centre: Vector, weight: Weight)
     # Points too close to each other are one.
     distinct = k11 * k11 < 1000.0 * determinant
     second = second._replace(active=second.active & first.active & distinct)
-    scale = 1.0 / jnp.where(second.active, determinant, 1.0)
+    scale = 1.0 / select(second.active, determinant, 1.0)
     return ContactRow(
         normal,
         friction,
@@ -198,15 +206,13 @@ def warm_start(
         (row.first, pressed.first, pressed.first_tangent),
         (row.second, pressed.second, pressed.second_tangent),
     ):
-        push, rub = jnp.where(point.active, push, 0.0), jnp.where(point.active, rub, 0.0)
+        push, rub = select(point.active, push, 0.0), select(point.active, rub, 0.0)
         velocity += weight.inverse_mass * (push * row.normal + rub * tangent)
         spin += weight.inverse_inertia * (push * point.arm + rub * point.tangent_arm)
     return pressed, Speed(velocity, spin)
 
 
-def press(
-    row: ContactRow, pressed: Pressed, speed: Speed, weight: Weight
-) -> tuple[Pressed, Speed]:
+def press(row: ContactRow, pressed: Pressed, speed: Speed, weight: Weight) -> tuple[Pressed, Speed]:
     """One pass over a contact: friction at each point, then the push of both."""
     velocity, spin = speed
     tangent = right_of(row.normal)
@@ -219,7 +225,7 @@ def press(
         slip = dot(velocity, tangent) + spin * point.tangent_arm
         most = row.friction * pushed
         impulse = jnp.clip(rubbed - point.tangent_mass * slip, -most, most)
-        change = keep(jnp.where(point.active, impulse - rubbed, 0.0))
+        change = keep(select(point.active, impulse - rubbed, 0.0))
         velocity += weight.inverse_mass * change * tangent
         spin += weight.inverse_inertia * change * point.tangent_arm
         rubs.append(rubbed + change)
@@ -241,16 +247,16 @@ def press(
     by_second = (two >= 0.0) & (row.coupling * two + b1 >= 0.0)
     by_none = (b1 >= 0.0) & (b2 >= 0.0)
     zero = jnp.zeros_like(one)
-    push1 = jnp.where(by_none, zero, pressed.first)
-    push2 = jnp.where(by_none, zero, pressed.second)
+    push1 = select(by_none, zero, pressed.first)
+    push2 = select(by_none, zero, pressed.second)
     push1, push2 = select(by_second, (zero, two), (push1, push2))
     push1, push2 = select(by_first, (one, zero), (push1, push2))
     push1, push2 = select(by_both, (both1, both2), (push1, push2))
-    push1 = jnp.where(second.active, push1, alone)
-    push2 = jnp.where(second.active, push2, zero)
+    push1 = select(second.active, push1, alone)
+    push2 = select(second.active, push2, zero)
 
-    change1 = keep(jnp.where(first.active, push1 - pressed.first, 0.0))
-    change2 = keep(jnp.where(second.active, push2 - pressed.second, 0.0))
+    change1 = keep(select(first.active, push1 - pressed.first, 0.0))
+    change2 = keep(select(second.active, push2 - pressed.second, 0.0))
     velocity += weight.inverse_mass * (change1 + change2) * row.normal
     spin += weight.inverse_inertia * (change1 * first.arm + change2 * second.arm)
     pressed = Pressed(pressed.first + change1, pressed.second + change2, rubs[0], rubs[1])
@@ -286,13 +292,12 @@ def correct_position(
         separation = dot(where - plane, normal) - RADIUS
         normal = select(manifold.on_edge, normal, -normal)
         where, normal, separation = keep((where, normal, separation))
-        deepest = jnp.where(active, jnp.minimum(deepest, separation), deepest)
+        deepest = select(active, jnp.minimum(deepest, separation), deepest)
         error = jnp.clip(factor * (separation + LINEAR_SLOP), -MAX_LINEAR_CORRECTION, 0.0)
         across = cross(where - centre, normal)
         mass = weight.inverse_mass + weight.inverse_inertia * across * across
-        impulse = keep(jnp.where(active, -error / mass, 0.0))
+        impulse = keep(select(active, -error / mass, 0.0))
         centre += weight.inverse_mass * impulse * normal
         angle += weight.inverse_inertia * impulse * across
         centre, angle = keep((centre, angle))
     return Place(centre, angle), deepest
-

@@ -23,10 +23,10 @@ from .solve import integrate
 from .state import Contact, Place, Speed
 from .terrain import EDGES, FLOOR, edge_at
 from .time_of_impact import Sweep, time_of_impact
-from .touching import Shape, manifold_with, near_ground, nearby_edges
+from .touching import Shape, any_body, manifold_with, near_ground, nearby_edges
 from .vectors import Array, anywhere, select
 
-__all__ = ["Flight", "fly_on"]
+__all__ = ["Flight", "Flown", "fly_on"]
 
 MAX_IMPACTS = 8
 LAST_MOMENT = 1 - 10 * 1.1920929e-07
@@ -49,8 +49,40 @@ class Flight(NamedTuple):
     """Edges that it came near to without a point of contact, as bits: they count no more."""
 
 
-def fly_on(flight: Flight, shape: Shape, terrain: Sequence[Array], active: Array) -> Flight:
-    """Let a body go its way with all that it meets."""
+class Flown(NamedTuple):
+    """A body at the end of its way."""
+
+    place: Place
+    speed: Speed
+    contacts: tuple[Contact, Contact]
+    on_ground: Array
+
+
+def fly_on(
+    is_hull: Array,
+    start: Place,
+    end: Place,
+    speed: Speed,
+    old: tuple[Contact, Contact],
+    on_ground: Array,
+    terrain: Sequence[Array],
+    active: Array,
+) -> Flown:
+    """Let bodies go their way with all that they meet.
+
+    Args:
+        is_hull: is it a hull, or a leg?
+        start: where it is at the beginning of the step.
+        end: where the solver has led it.
+        speed: how it moves then.
+        old: its contacts.
+        on_ground: is it said to be on the ground?
+        terrain: the ground below it.
+        active: which bodies are looked at.
+    """
+    shape = any_body(is_hull)
+    zero = jnp.zeros_like(start.angle)
+    flight = Flight(start, end, speed, zero, old, on_ground, jnp.zeros_like(zero, jnp.int32))
 
     def impact(carry: Any) -> Any:
         done, going, flight = carry
@@ -69,8 +101,8 @@ def fly_on(flight: Flight, shape: Shape, terrain: Sequence[Array], active: Array
         return (done < MAX_IMPACTS) & anywhere(going)
 
     near, _, _ = near_ground(shape, flight.start, flight.end, terrain)
-    result: Flight = lax.while_loop(goes_on, impact, (jnp.int32(0), active & near, flight))[2]
-    return result
+    flight = lax.while_loop(goes_on, impact, (jnp.int32(0), active & near, flight))[2]
+    return Flown(flight.end, flight.speed, flight.contacts, flight.on_ground)
 
 
 def _first_impact(
@@ -82,11 +114,11 @@ def _first_impact(
     above_floor = low > shape.reach + 0.1
     sweep = Sweep(flight.start, flight.end, shape.weight.centre)
     # The edges below, one by one, and then the floor.
-    count = last - first + jnp.where(above_floor, 1, 2)
+    count = last - first + select(above_floor, 1, 2)
 
     def look(carry: Any) -> Any:
         number, hits, edge, part = carry
-        now = jnp.where(number > last - first, FLOOR, first + number)
+        now = select(number > last - first, FLOOR, first + number)
         possible = active & near & (number < count) & ((flight.missed >> now) & 1 == 0)
         edge_now = keep(edge_at(now, terrain))
         touches, time = time_of_impact(edge_now, shape.vertices, sweep, possible)
@@ -94,8 +126,8 @@ def _first_impact(
         return (
             number + 1,
             hits | earlier,
-            jnp.where(earlier, now, edge),
-            jnp.where(earlier, time, part),
+            select(earlier, now, edge),
+            select(earlier, time, part),
         )
 
     def goes_on(carry: Any) -> Array:
@@ -127,7 +159,7 @@ def _respond(
     )
     at = keep(at)
     one, two = nearby_edges(shape, at)
-    other = keep(jnp.where(one == edge, two, one))
+    other = keep(select(one == edge, two, one))
     manifolds = (
         manifold_with(shape, at, edge, terrain),
         manifold_with(shape, at, other, terrain),
@@ -152,13 +184,13 @@ def _respond(
     # Near, and yet no point: a contact that there was has ended, and the body goes on.
     misses = hits & ~manifolds[0].touches
     kept = tuple(
-        contact._replace(edge=jnp.where(misses & (contact.edge == edge), -1, contact.edge))
+        contact._replace(edge=select(misses & (contact.edge == edge), -1, contact.edge))
         for contact in flight.contacts
     )
     flight = flight._replace(
         contacts=kept,
         on_ground=contacts.touch_events(flight.on_ground, flight.contacts, kept),  # type: ignore[arg-type]
-        missed=jnp.where(misses, flight.missed | jnp.left_shift(1, edge), flight.missed),
+        missed=select(misses, flight.missed | jnp.left_shift(1, edge), flight.missed),
     )
     return select(touches, after, flight)
 
@@ -215,5 +247,3 @@ def _push_out(
     start = (jnp.int32(0), active, speed, (none, none))
     speed = lax.while_loop(moves, iterate, start)[2]
     return place, speed
-
-

@@ -15,7 +15,19 @@ from jax import lax
 
 from .keep import keep
 from .terrain import Edge
-from .vectors import Array, Pose, Vector, anywhere, cross, dot, left_of, length, lookup, right_of, select
+from .vectors import (
+    Array,
+    Pose,
+    Vector,
+    anywhere,
+    cross,
+    dot,
+    left_of,
+    length,
+    lookup,
+    right_of,
+    select,
+)
 
 __all__ = ["Corner", "Simplex", "distance", "no_simplex", "support_of_body", "support_of_edge"]
 
@@ -55,7 +67,7 @@ def support_of_body(vertices: Sequence[Vector], direction: Vector) -> Array:
     best, furthest = jnp.zeros_like(direction.x, jnp.int32), dot(vertices[0], direction)
     for i, vertex in enumerate(vertices[1:], 1):
         far = dot(vertex, direction)
-        best = jnp.where(far > furthest, i, best)
+        best = select(far > furthest, i, best)
         furthest = jnp.maximum(far, furthest)
     return best
 
@@ -94,7 +106,7 @@ def distance(
     empty = keep((cache.count == 0) | ((cache.count > 1) & differs))
     zero = jnp.zeros_like(cache.count)
     first = select(empty, corner(zero, zero), first)
-    start = Simplex(jnp.where(empty, 1, cache.count), first, second, third, cache.metric)
+    start = Simplex(select(empty, 1, cache.count), first, second, third, cache.metric)
 
     def iterate(carry: Any) -> Any:
         done, going, simplex, before_end = carry
@@ -142,15 +154,15 @@ def distance(
         (1.0 - share) * final.first.place + share * final.second.place,
         final.first.place,
     )
-    apart = jnp.where(final.count == 3, 0.0, length(nearest))
+    apart = select(final.count == 3, 0.0, length(nearest))
     return apart, final._replace(metric=_metric(final))
 
 
 def _metric(simplex: Simplex) -> Array:
     side = simplex.second.place - simplex.first.place
     area = cross(side, simplex.third.place - simplex.first.place)
-    size = jnp.where(simplex.count == 2, length(side), area)
-    return jnp.where(simplex.count <= 1, 0.0, size)
+    size = select(simplex.count == 2, length(side), area)
+    return select(simplex.count <= 1, 0.0, size)
 
 
 def _reduced(simplex: Simplex) -> tuple[Simplex, Array]:
@@ -172,9 +184,7 @@ def _reduced(simplex: Simplex) -> tuple[Simplex, Array]:
     one, two, three = (simplex.count == i for i in (1, 2, 3))
 
     at1 = one | (two & (d12_2 <= 0.0)) | (three & (d12_2 <= 0.0) & (d13_2 <= 0.0))
-    on12 = (two & (d12_1 > 0.0)) | (
-        three & (d12_1 > 0.0) & (d12_2 > 0.0) & (d123_3 <= 0.0)
-    )
+    on12 = (two & (d12_1 > 0.0)) | (three & (d12_1 > 0.0) & (d12_2 > 0.0) & (d123_3 <= 0.0))
     on13 = three & (d13_1 > 0.0) & (d13_2 > 0.0) & (d123_2 <= 0.0)
     at2 = two | (three & (d12_1 <= 0.0) & (d23_2 <= 0.0))
     at3 = (d13_1 <= 0.0) & (d23_1 <= 0.0)
@@ -184,7 +194,7 @@ def _reduced(simplex: Simplex) -> tuple[Simplex, Array]:
 
     def share(of_first: Array, of_second: Array) -> Array:
         total = of_first + of_second
-        return of_second / jnp.where(total == 0.0, 1.0, total)
+        return of_second / select(total == 0.0, 1.0, total)
 
     zero = jnp.zeros_like(area)
     point, line, triangle = (jnp.full_like(simplex.count, n) for n in (1, 2, 3))
@@ -199,5 +209,3 @@ def _reduced(simplex: Simplex) -> tuple[Simplex, Array]:
     chosen = select(at1, (point, first, second, zero), chosen)
     count, first, second, part = chosen
     return simplex._replace(count=count, first=first, second=second), part
-
-

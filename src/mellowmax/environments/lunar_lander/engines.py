@@ -40,21 +40,21 @@ def fire(hull: Motion, action: Array, one: Array, two: Array) -> Fire:
     main = action == 2
     sideways = (action == 1) | (action == 3)
     direction = (action - 2).astype(jnp.float32)
-    down = jnp.where(main, 4 / PIXELS + 2.0 * one, one)
-    away = jnp.where(main, two, 3.0 * two + direction * (12 / PIXELS))
+    down = select(main, 4 / PIXELS + 2.0 * one, one)
+    away = select(main, two, 3.0 * two + direction * (12 / PIXELS))
     offset = Vector(tip.x * down + side.x * away, -tip.y * down - side.y * away)
     # The side engines' point of action is 17 or 14 pixels up: a slip of the original, kept.
     up = Vector(tip.x * (-17 / PIXELS), tip.y * (14 / PIXELS))
     zero = jnp.zeros_like(tip.x)
     up = select(main, Vector(zero, zero), up)
-    power = jnp.where(main, MAIN_POWER, jnp.where(sideways, SIDE_POWER, 0.0)).astype(jnp.float32)
+    power = select(main, MAIN_POWER, select(sideways, SIDE_POWER, 0.0)).astype(jnp.float32)
     impulse = -power * offset
     arm = (pose.origin + offset + up) - hull.place.centre
     speed = Speed(
         hull.speed.velocity + HULL.inverse_mass * impulse,
         hull.speed.spin + HULL.inverse_inertia * cross(arm, impulse),
     )
-    fuel = jnp.where(main, MAIN_FUEL, jnp.where(sideways, SIDE_FUEL, 0.0)).astype(jnp.float32)
+    fuel = select(main, MAIN_FUEL, select(sideways, SIDE_FUEL, 0.0)).astype(jnp.float32)
     return Fire(speed, fuel)
 
 

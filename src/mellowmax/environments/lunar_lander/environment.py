@@ -15,8 +15,9 @@ from ..._common import checks
 from ..._rows.pytrees import pytree
 from ..._typing import ArrayLike
 from .bodies import HULL, LEFT, RIGHT, SECONDS, VIEW, Hinge
+from .contacts import no_contact
 from .fleet import fly
-from .physics import World, no_contact, observation
+from .physics import World, observation
 from .state import Joint, Leg, Motion, Place, Speed, State, Step
 from .terrain import smooth
 from .vectors import Array, Vector
@@ -150,9 +151,7 @@ def start(uniforms: Sequence[Array]) -> State:
 
     def leg(hinge: Hinge) -> Leg:
         centre = Vector(zero + (VIEW.x / 2 - hinge.anchor.x), zero + VIEW.y)
-        motion = Motion(
-            Place(centre, zero + hinge.reference), Speed(Vector(zero, zero), zero)
-        )
+        motion = Motion(Place(centre, zero + hinge.reference), Speed(Vector(zero, zero), zero))
         joint = Joint(Vector(zero, zero), zero, zero, jnp.zeros_like(zero, jnp.int32))
         return Leg(motion, joint, no_contact(zero), no_contact(zero), no)
 
@@ -167,6 +166,7 @@ def start(uniforms: Sequence[Array]) -> State:
         turbulence=turbulence,
         fresh=~no,
         over=no,
+        broken=no,
     )
 
 
@@ -196,5 +196,3 @@ def _row(size: int, batched: Any, *arguments: Any) -> tuple[Step, Any]:
 
     result = fly(*jax.tree.map(all_of, arguments, tuple(batched)))
     return result, jax.tree.map(lambda _: True, result)
-
-

@@ -1,4 +1,4 @@
-"""Many landers at once, in blocks: on a CPU one after another, on a GPU as one kernel.
+"""Many landers at once, in blocks: on a CPU one after another, on a GPU in four kernels.
 
 `fly` is `physics.advance` for any number of landers. It is its own rule for `vmap`: landers that are
 `vmap`ped over, once or more often, become one long row of landers, which is cut into blocks.
@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -17,9 +18,9 @@ from jax.custom_batching import custom_vmap
 from .keep import kept_by
 from .physics import World, advance
 from .state import State, Step
-from .vectors import Array
+from .vectors import Array, select
 
-__all__ = ["fly", "fly_in_blocks", "fly_in_kernel"]
+__all__ = ["fly", "fly_in_blocks", "fly_in_kernels"]
 
 CPU_BLOCK = 256
 GPU_BLOCK = 128
@@ -31,9 +32,7 @@ def fly(state: State, action: Array, one: Array, two: Array, world: World) -> St
     arguments = (state, action, one, two, world)
     if jax.default_backend() == "cpu":
         return fly_in_blocks(*arguments)
-    result: Step = lax.platform_dependent(
-        *arguments, cuda=fly_in_kernel, default=fly_in_blocks
-    )
+    result: Step = lax.platform_dependent(*arguments, cuda=fly_in_kernels, default=fly_in_blocks)
     return result
 
 
@@ -69,7 +68,7 @@ def fly_in_blocks(
 def _kept(state: State, action: Array, one: Array, two: Array, world: World) -> Step:
     """A step of a block of landers, compiled for a CPU."""
     # No action is below 0, but only the running program knows.
-    with kept_by(jnp.where(jnp.min(action) < 0, 2.0, 1.0).astype(jnp.float32)):
+    with kept_by(select(jnp.min(action) < 0, 2.0, 1.0).astype(jnp.float32)):
         return advance(state, action, one, two, world)
 
 
@@ -83,7 +82,7 @@ def _padded(arguments: Any, count: int, block: int) -> tuple[Any, int]:
     return jax.tree.map(pad, arguments), rows
 
 
-def fly_in_kernel(
+def fly_in_kernels(
     state: State,
     action: Array,
     one: Array,
@@ -94,7 +93,7 @@ def fly_in_kernel(
     warps: int | None = None,
     interpret: bool = False,
 ) -> Step:
-    """A step of a row of landers as one kernel, a program for each block.
+    """A step of a row of landers in four kernels, with a program for each block.
 
     Args:
         state: the landers.
@@ -102,31 +101,37 @@ def fly_in_kernel(
         one: their dispersion.
         two: likewise.
         world: their worlds.
-        block: how many landers a program has, a power of two; None for `GPU_BLOCK`.
+        block: how many landers or bodies a program has, a power of two; None for `GPU_BLOCK`.
         warps: how many groups of 32 threads run a program; None for one lander a thread.
         interpret: run it without a GPU, slowly, as a test does?
     """
+    block = GPU_BLOCK if block is None else block
+    warps = max(1, block // 32) if warps is None else warps
+    run = functools.partial(_in_kernel, block, warps, interpret)
+    return advance(state, action, one, two, world, run)
+
+
+def _in_kernel(
+    block: int, warps: int, interpret: bool, function: Callable[..., Any], *arguments: Any
+) -> Any:
+    """What a function of arrays of one length gives, as a kernel of a program for each block."""
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton
 
-    block = GPU_BLOCK if block is None else block
-    arguments = (state, action, one, two, world)
-    count = action.shape[0]
+    count = jax.tree.leaves(arguments)[0].shape[0]
     padded, rows = _padded(arguments, count, block)
     inputs, structure = jax.tree.flatten(padded)
-    result = jax.eval_shape(advance, *arguments)
-    outputs, result_structure = jax.tree.flatten(result)
-    flown = _kept if interpret else advance  # a test without a GPU is compiled for a CPU
+    outputs, result_structure = jax.tree.flatten(jax.eval_shape(function, *arguments))
     kinds = [leaf.dtype for leaf in inputs]
 
     def kernel(*references: Any) -> None:
         read, write = references[: len(inputs)], references[len(inputs) :]
         values = [
-            reference[...].astype(kind) if kind != jnp.bool_ else reference[...] != 0
+            reference[...] if kind != jnp.bool_ else reference[...] != 0
             for reference, kind in zip(read, kinds, strict=True)
         ]
-        step = flown(*jax.tree.unflatten(structure, values))
-        for reference, value in zip(write, jax.tree.leaves(step), strict=True):
+        result = function(*jax.tree.unflatten(structure, values))
+        for reference, value in zip(write, jax.tree.leaves(result), strict=True):
             reference[...] = value.astype(reference.dtype)
 
     spec = pl.BlockSpec((block,), lambda i: (i,))
@@ -137,15 +142,12 @@ def fly_in_kernel(
         in_specs=[spec] * len(inputs),
         out_specs=[spec] * len(outputs),
         out_shape=written,
-        compiler_params=triton.CompilerParams(num_warps=warps or max(1, block // 32), num_stages=1),
+        compiler_params=triton.CompilerParams(num_warps=warps, num_stages=1),
         interpret=interpret,
-        name="lunar_lander",
+        name=f"lunar_lander_{function.__name__}",
     )(*(leaf.astype(_stored(leaf.dtype)) for leaf in inputs))
-    values = [
-        value[:count].astype(leaf.dtype) for value, leaf in zip(values, outputs, strict=True)
-    ]
-    step: Step = jax.tree.unflatten(result_structure, values)
-    return step
+    values = [value[:count].astype(leaf.dtype) for value, leaf in zip(values, outputs, strict=True)]
+    return jax.tree.unflatten(result_structure, values)
 
 
 def _stored(kind: Any) -> Any:

@@ -68,9 +68,9 @@ def prepare(hinge: Hinge, joint: Joint, hull: Place, leg: Place) -> tuple[JointR
         determinant3 * (k11 * k22 - k12 * k12),
     )
     angle = leg.angle - hull.angle - hinge.reference
-    at = jnp.where(angle <= hinge.lower, -1, jnp.where(angle >= hinge.upper, 1, 0))
+    at = select(angle <= hinge.lower, -1, select(angle >= hinge.upper, 1, 0))
     at = at.astype(jnp.int32)
-    limit = jnp.where((at == joint.at) & (at != 0), joint.limit, 0.0)
+    limit = select((at == joint.at) & (at != 0), joint.limit, 0.0)
     row = JointRow(arm_a, arm_b, at, k13, k23, inverse2, inverse3)
     return row, joint._replace(at=at, limit=limit)
 
@@ -118,12 +118,8 @@ def pull(
     hull_spin = hull.spin - HULL.inverse_inertia * turn
     leg_spin = leg.spin + LEG.inverse_inertia * turn
 
-    x = (leg.velocity.x - leg_spin * row.leg_arm.y) - (
-        hull.velocity.x - hull_spin * row.hull_arm.y
-    )
-    y = (leg.velocity.y + leg_spin * row.leg_arm.x) - (
-        hull.velocity.y + hull_spin * row.hull_arm.x
-    )
+    x = (leg.velocity.x - leg_spin * row.leg_arm.y) - (hull.velocity.x - hull_spin * row.hull_arm.y)
+    y = (leg.velocity.y + leg_spin * row.leg_arm.x) - (hull.velocity.y + hull_spin * row.hull_arm.x)
     z = leg_spin - hull_spin
     motor, turn, x, y, z = keep((motor, turn, x, y, z))
     i11, i12, i13, i22, i23, i33 = row.inverse3
@@ -131,7 +127,7 @@ def pull(
     limit = -(i13 * x + i23 * y + i33 * z)
     # A limit does not pull: where it would, or where the leg is at none, the anchor stands alone.
     total = joint.limit + limit
-    free = (row.at == 0) | jnp.where(row.at < 0, total < 0.0, total > 0.0)
+    free = (row.at == 0) | select(row.at < 0, total < 0.0, total > 0.0)
     right_x, right_y = -x + joint.limit * row.k13, -y + joint.limit * row.k23
     j11, j12, j22 = row.inverse2
     alone = Vector(j11 * right_x + j12 * right_y, j12 * right_x + j22 * right_y)
@@ -158,9 +154,9 @@ def settled(row: JointRow, joint: Joint, before: Array, rest: Array) -> tuple[Jo
     """
     motor = joint.motor + rest * (joint.motor - before)
     motor = jnp.clip(motor, -MAX_MOTOR_IMPULSE, MAX_MOTOR_IMPULSE)
-    motor = jnp.where(row.at == 0, joint.motor, motor)
+    motor = select(row.at == 0, joint.motor, motor)
     limit = joint.limit - (motor - joint.motor)
-    holds = (row.at == 0) | jnp.where(row.at < 0, limit >= 0.0, limit <= 0.0)
+    holds = (row.at == 0) | select(row.at < 0, limit >= 0.0, limit <= 0.0)
     return joint._replace(motor=motor, limit=limit), holds
 
 
@@ -180,14 +176,14 @@ def correct_position(
     """
     angle = leg.angle - hull.angle - hinge.reference
     below, above = angle - hinge.lower, angle - hinge.upper
-    error = jnp.where(
+    error = select(
         at < 0,
         jnp.clip(below + ANGULAR_SLOP, -MAX_ANGULAR_CORRECTION, 0.0),
         jnp.clip(above - ANGULAR_SLOP, 0.0, MAX_ANGULAR_CORRECTION),
     )
-    off = jnp.where(at < 0, -below, above)
+    off = select(at < 0, -below, above)
     right_angle = (at == 0) | (off <= ANGULAR_SLOP)
-    turn = jnp.where(at == 0, 0.0, -error / INERTIA)
+    turn = select(at == 0, 0.0, -error / INERTIA)
     hull_angle = hull.angle - HULL.inverse_inertia * turn
     leg_angle = leg.angle + LEG.inverse_inertia * turn
 

@@ -10,18 +10,17 @@ Inside a kernel for an accelerator there is no unit, and nothing is divided.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from .vectors import Array
 
-__all__ = ["keep", "kept_by", "repeat"]
+__all__ = ["keep", "kept_by"]
 
 T = TypeVar("T")
 
@@ -51,12 +50,3 @@ def keep(tree: T) -> T:
         return kept > 0.5 if x.dtype == jnp.bool_ else kept.astype(x.dtype)
 
     return jax.tree.map(one, tree)
-
-
-def repeat(times: int, function: Callable[[T], T], start: T) -> T:
-    """A function applied several times over: written out in a kernel, a loop elsewhere."""
-    if _unit.get() is not None:
-        return lax.fori_loop(jnp.int32(0), jnp.int32(times), lambda _, x: function(x), start)
-    for _ in range(times):
-        start = function(start)
-    return start

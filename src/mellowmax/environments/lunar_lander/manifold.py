@@ -111,9 +111,9 @@ def collide(
             face_separation, best_face = separation, jnp.zeros_like(in_front, jnp.int32)
             most_opposed, opposite = facing, jnp.zeros_like(in_front, jnp.int32)
         else:
-            best_face = jnp.where(separation > face_separation, i, best_face)
+            best_face = select(separation > face_separation, i, best_face)
             face_separation = jnp.maximum(separation, face_separation)
-            opposite = jnp.where(facing < most_opposed, i, opposite)
+            opposite = select(facing < most_opposed, i, opposite)
             most_opposed = jnp.minimum(facing, most_opposed)
         if i % 2:
             face_separation, best_face, most_opposed, opposite = keep(
@@ -128,8 +128,8 @@ def collide(
 
     # The face of the body that takes part, as the reference or opposite to it.
     on_edge = keep(on_edge)
-    face = keep(jnp.where(on_edge, opposite, best_face))
-    after = jnp.where(face == count - 1, 0, face + 1)
+    face = keep(select(on_edge, opposite, best_face))
+    after = select(face == count - 1, 0, face + 1)
     corner, next_corner, face_normal = (
         lookup(face, corners),
         lookup(after, corners),
@@ -146,15 +146,13 @@ def collide(
     from_here, to_there, reference_normal = keep((from_here, to_there, reference_normal))
     zero = jnp.zeros_like(face)
     no = jnp.zeros_like(apart)
-    of_reference = jnp.where(on_edge, zero, face)
-    one = _End(
-        select(on_edge, corner, edge.start), of_reference, jnp.where(on_edge, face, zero), no
-    )
+    of_reference = select(on_edge, zero, face)
+    one = _End(select(on_edge, corner, edge.start), of_reference, select(on_edge, face, zero), no)
     two = _End(
-        select(on_edge, next_corner, edge.end), of_reference, jnp.where(on_edge, after, zero), no
+        select(on_edge, next_corner, edge.end), of_reference, select(on_edge, after, zero), no
     )
-    index_here = jnp.where(on_edge, jnp.where(in_front, 0, 1), face).astype(jnp.int32)
-    index_there = jnp.where(on_edge, jnp.where(in_front, 1, 0), after).astype(jnp.int32)
+    index_here = select(on_edge, select(in_front, 0, 1), face).astype(jnp.int32)
+    index_there = select(on_edge, select(in_front, 1, 0), after).astype(jnp.int32)
     side = right_of(reference_normal)
     one, two, some = _clip(one, two, side, dot(side, from_here), index_here, on_edge)
     one, two, all_of = _clip(one, two, -side, -dot(side, to_there), index_there, on_edge)
@@ -167,7 +165,7 @@ def collide(
     only_second = first.feature == NONE
     first, second = (
         select(only_second, second, first),
-        second._replace(feature=jnp.where(only_second, NONE, second.feature)),
+        second._replace(feature=select(only_second, NONE, second.feature)),
     )
     return Manifold(
         on_edge,
@@ -198,7 +196,7 @@ def _clip(
     first, second = keep((dot(side, one.place) - offset, dot(side, two.place) - offset))
     both = (first <= 0.0) & (second <= 0.0)
     crosses = first * second < 0.0
-    share = first / jnp.where(crosses, first - second, 1.0)
+    share = first / select(crosses, first - second, 1.0)
     cut = _End(
         one.place + share * (two.place - one.place),
         index,
@@ -212,14 +210,14 @@ def _point(
     end: _End, on_edge: Array, origin: Vector, normal: Vector, pose: Pose, valid: Array
 ) -> ManifoldPoint:
     separation = dot(normal, end.place - origin)
-    of_edge = jnp.where(on_edge, end.of_reference, end.of_incident)
-    of_body = jnp.where(on_edge, end.of_incident, end.of_reference)
+    of_edge = select(on_edge, end.of_reference, end.of_incident)
+    of_body = select(on_edge, end.of_incident, end.of_reference)
     # A cut end is a vertex of the reference; one that is not cut is a vertex of the other shape.
     of_edge_vertex = end.clipped == on_edge
-    kind = jnp.where(of_edge_vertex, VERTEX_OF_EDGE, VERTEX_OF_BODY)
+    kind = select(of_edge_vertex, VERTEX_OF_EDGE, VERTEX_OF_BODY)
     feature = of_edge + 8 * of_body + kind
     return ManifoldPoint(
-        jnp.where(valid & (separation <= RADIUS), feature, NONE),
+        select(valid & (separation <= RADIUS), feature, NONE),
         end.place,
         select(on_edge, pose.find(end.place), end.place),
         separation,

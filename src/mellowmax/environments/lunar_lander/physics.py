@@ -1,27 +1,26 @@
-"""A step of a block of landers, from the engines to the reward. Random numbers are handed in."""
+"""A step of landers, from the engines to the reward. Random numbers are handed in."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from . import contacts
 from .bodies import ANGULAR_SLOP, HULL, SECONDS, VIEW
-from .continuous import Flight, fly_on
+from .contacts import no_contact
+from .continuous import fly_on
 from .engines import fire, gust
 from .keep import keep
-from .manifold import Manifold, no_manifold
-from .solve import LegSolve, solve
-from .state import Contact, Leg, Motion, Place, Point, Speed, State, Step
+from .solve import integrate, solve_positions, solve_velocities
+from .state import Leg, Motion, Speed, State, Step
 from .terrain import PAD_HEIGHT
-from .touching import Shape, any_body, manifold_with, near_ground, nearby_edges
-from .vectors import Array, Vector, anywhere, dot, pose_at, select
+from .touching import touch
+from .vectors import Array, Vector, dot, pose_at, select
 
-__all__ = ["World", "advance", "no_contact", "observation"]
+__all__ = ["World", "advance", "observation"]
 
 REST_STEPS = 25
 """For how long nothing may move: half a second."""
@@ -44,8 +43,19 @@ class World(NamedTuple):
     """How many metres are a 1 in the observed height."""
 
 
-def advance(state: State, action: Array, one: Array, two: Array, world: World) -> Step:
-    """One step of each lander of a block.
+def _at_once(function: Callable[..., T], *arguments: Any) -> T:
+    return function(*arguments)
+
+
+def advance(
+    state: State,
+    action: Array,
+    one: Array,
+    two: Array,
+    world: World,
+    run: Callable[..., Any] = _at_once,
+) -> Step:
+    """One step of each of a row of landers.
 
     Args:
         state: the landers; one whose episode is over stays as it is.
@@ -53,6 +63,8 @@ def advance(state: State, action: Array, one: Array, two: Array, world: World) -
         one: a random number in [-1, 1), of the engine's dispersion.
         two: another.
         world: the world.
+        run: what calls the four long parts, each with arrays of one length: `touch` and `fly_on` for
+            a row of bodies, `solve_velocities` and `solve_positions` for a row of landers.
 
     Returns:
         The landers, their rewards, and whether their episodes have ended.
@@ -60,8 +72,8 @@ def advance(state: State, action: Array, one: Array, two: Array, world: World) -
     active = ~state.over
     fired = keep(fire(state.hull, action, one, two))
     calm = state.right.on_ground | state.left.on_ground
-    wind = jnp.where(calm, 0.0, gust(state.wind) * world.wind)
-    turbulence = jnp.where(calm, 0.0, gust(state.turbulence) * world.turbulence)
+    wind = select(calm, 0.0, gust(state.wind) * world.wind)
+    turbulence = select(calm, 0.0, gust(state.turbulence) * world.turbulence)
     fall = SECONDS * world.gravity
     velocity = fired.speed.velocity
     hull = state.hull._replace(
@@ -70,55 +82,86 @@ def advance(state: State, action: Array, one: Array, two: Array, world: World) -
             fired.speed.spin + SECONDS * HULL.inverse_inertia * turbulence,
         )
     )
-    right, left = (_fall(leg, fall) for leg in (state.right, state.left))
+    legs = (state.right, state.left)
+    none, no = no_contact(fall), jnp.zeros_like(active)
 
-    (right, left), solves, crash = _touch(hull.place, (right, left), state.terrain, active)
-    moved, right_solve, left_solve, solved = solve(hull, solves[0], solves[1], active)
-    still = solved
-    for motion in (moved, right_solve.motion, left_solve.motion):
-        slow = dot(motion.speed.velocity, motion.speed.velocity) <= REST_SPEED**2
-        turns = motion.speed.spin * motion.speed.spin > REST_SPIN**2
-        still = still & slow & ~turns
-    rest = keep(jnp.where(still, state.rest + 1, 0))
+    # A row of bodies: all hulls, all right legs, all left legs.
+    is_hull, terrain = _row(~no, no, no), _row(*(3 * (state.terrain,)))
+    start = _row(hull.place, *(leg.motion.place for leg in legs))
+    old = _row((none, none), *((leg.first, leg.second) for leg in legs))
+    touched = run(touch, is_hull, start, old, terrain, _row(active, active, active))
+    of_hull, *of_legs = _parts(touched)
+    on_ground = contacts.touch_events(
+        _row(no, *(leg.on_ground for leg in legs)), old, touched.contacts
+    )
+
+    manifolds = tuple(tuple(found.manifolds[i] for found in of_legs) for i in range(2))
+    pushed = run(
+        solve_velocities,
+        hull,
+        tuple(_fall(leg.motion, fall) for leg in legs),
+        tuple(leg.joint for leg in legs),
+        tuple(found.contacts for found in of_legs),
+        manifolds,
+        active,
+    )
+    speed, end = keep(integrate(start, _row(pushed.hull, *pushed.legs), SECONDS))
+    hull_end, *leg_ends = _parts(end)
+    limits = tuple(joint.at for joint in pushed.joints)
+    settled = run(solve_positions, hull_end, tuple(leg_ends), limits, manifolds, active)
+    still = settled.fits
+    for velocity, spin in _parts(speed):
+        still = still & (dot(velocity, velocity) <= REST_SPEED**2) & ~(spin * spin > REST_SPIN**2)
+    rest = keep(select(still, state.rest + 1, 0))
     asleep = rest >= REST_STEPS
 
-    flights = _fly_on(hull, moved, (right, left), (right_solve, left_solve), state, active & ~asleep)
-    hull_flight, right_flight, left_flight = flights
-    crash = crash | hull_flight.on_ground
-    hull = Motion(hull_flight.end, hull_flight.speed)
-    legs = [
-        Leg(
-            Motion(flight.end, flight.speed),
-            solved_leg.joint,
-            flight.contacts[0],
-            flight.contacts[1],
-            flight.on_ground,
-        )
-        for flight, solved_leg in (
-            (right_flight, right_solve),
-            (left_flight, left_solve),
-        )
-    ]
-    new = state._replace(
-        hull=hull,
-        right=legs[0],
-        left=legs[1],
-        rest=rest,
-        wind=jnp.where(calm, state.wind, state.wind + 1),
-        turbulence=jnp.where(calm, state.turbulence, state.turbulence + 1),
+    awake = active & ~asleep
+    flown = run(
+        fly_on,
+        is_hull,
+        start,
+        _row(settled.hull, *settled.legs),
+        speed,
+        _row((none, none), *pushed.contacts),
+        on_ground & ~is_hull,
+        terrain,
+        _row(awake, awake, awake),
     )
+    hull_flown, *legs_flown = _parts(flown)
+    crash = of_hull.manifolds[0].touches | hull_flown.on_ground
+    right, left = (
+        Leg(Motion(end.place, end.speed), joint, *end.contacts, end.on_ground)
+        for end, joint in zip(legs_flown, pushed.joints, strict=True)
+    )
+    new = state._replace(
+        hull=Motion(hull_flown.place, hull_flown.speed),
+        right=right,
+        left=left,
+        rest=rest,
+        wind=select(calm, state.wind, state.wind + 1),
+        turbulence=select(calm, state.turbulence, state.turbulence + 1),
+    )
+    return _judge(state, new, fired.fuel, crash, asleep, world)
+
+
+def _judge(
+    state: State, new: State, fuel: Array, crash: Array, asleep: Array, world: World
+) -> Step:
+    """What a step has earned, and whether it was the last one."""
+    active = ~state.over
     seen = keep(observation(new, world.height))
     shaping = keep(_shaping(seen))
-    reward = jnp.where(state.fresh, 0.0, shaping - state.shaping) - fired.fuel
+    reward = select(state.fresh, 0.0, shaping - state.shaping) - fuel
     lost = crash | (jnp.abs(seen[0]) >= 1.0)
-    reward = jnp.where(lost, -100.0, reward)
-    reward = jnp.where(asleep, 100.0, reward)
+    reward = select(lost, -100.0, reward)
+    reward = select(asleep, 100.0, reward)
     finite, reward, lost = keep((_is_finite(new), reward, lost))
     ended = (lost | asleep) & ~state.fresh | ~finite
-    reward = jnp.where(finite, jnp.where(state.fresh, 0.0, reward), -100.0)
+    reward = select(finite, select(state.fresh, 0.0, reward), -100.0)
     new = new._replace(shaping=shaping, fresh=jnp.zeros_like(state.fresh), over=ended)
-    new = select(active & finite, new, state._replace(over=state.over | ended))
-    return Step(new, jnp.where(active, reward, 0.0), new.over)
+    stays = state._replace(over=state.over | ended, broken=state.broken | (active & ~finite))
+    new = select(active & finite, new, stays)
+    return Step(new, select(active, reward, 0.0), new.over)
 
 
 def observation(state: State, height: Array) -> tuple[Array, ...]:
@@ -149,131 +192,21 @@ def _shaping(seen: Sequence[Array]) -> Array:
     )
 
 
-def _fall(leg: Leg, fall: Array) -> Leg:
-    place, speed = leg.motion
-    velocity = Vector(speed.velocity.x, speed.velocity.y + fall)
-    return leg._replace(motion=Motion(place, Speed(velocity, speed.spin)))
+def _fall(motion: Motion, fall: Array) -> Motion:
+    place, (velocity, spin) = motion
+    return Motion(place, Speed(Vector(velocity.x, velocity.y + fall), spin))
 
 
-def no_contact(like: Array) -> Contact:
-    """The contact of a leg in the air."""
-    none = jnp.full_like(like, -1, jnp.int32)
-    point = Point(none, jnp.zeros_like(like), jnp.zeros_like(like))
-    return Contact(none, point, point)
+def _row(*parts: T) -> T:
+    """Rows one after another."""
+    row: T = jax.tree.map(lambda *x: jnp.concatenate(x), *parts)
+    return row
 
 
-class _Found(NamedTuple):
-    """Up to two edges that a body touches; what touches comes first."""
-
-    contacts: tuple[Contact, Contact]
-    manifolds: tuple[Manifold, Manifold]
-
-
-def _touch(
-    hull: Place, legs: tuple[Leg, Leg], terrain: Sequence[Array], active: Array
-) -> tuple[tuple[Leg, Leg], tuple[LegSolve, LegSolve], Array]:
-    """What touches the ground where it is now: contacts that begin, last and end."""
-    none, nothing = no_contact(hull.angle), no_manifold(hull.angle)
-    in_air = _Found((none, none), (nothing, nothing))
-    bodies = [
-        (hull, (none, none)),
-        *((leg.motion.place, (leg.first, leg.second)) for leg in legs),
-    ]
-
-    def touch(shape: Shape, place: Place, old: tuple[Contact, Contact]) -> _Found:
-        edges = nearby_edges(shape, place)
-        one, two = (manifold_with(shape, place, edge, terrain) for edge in edges)
-        first, second = (
-            contacts.remember(old, edge, manifold)
-            for edge, manifold in zip(edges, (one, two), strict=True)
-        )
-        return select(
-            one.touches,
-            _Found((first, second), (one, two)),
-            _Found((second, first), (two, one)),
-        )
-
-    def look_at(i: Array, found: tuple[_Found, ...]) -> tuple[_Found, ...]:
-        place, old = _with_number(i, bodies)
-        shape = any_body(i == 0)
-        near, _, _ = near_ground(shape, place, place, terrain)
-        now = lax.cond(
-            anywhere(active & near), lambda: touch(shape, place, old), lambda: in_air
-        )
-        return _replaced(i, found, now)
-
-    start: tuple[_Found, ...] = (in_air, in_air, in_air)
-    found = lax.fori_loop(jnp.int32(0), _bodies(active), look_at, start)
-    solves = tuple(
-        LegSolve(leg.motion, leg.joint, each.contacts, each.manifolds)
-        for leg, each in zip(legs, found[1:], strict=True)
-    )
-    touched = tuple(
-        leg._replace(
-            first=each.contacts[0],
-            second=each.contacts[1],
-            on_ground=contacts.touch_events(
-                leg.on_ground, (leg.first, leg.second), each.contacts
-            ),
-        )
-        for leg, each in zip(legs, found[1:], strict=True)
-    )
-    return touched, solves, found[0].manifolds[0].touches  # type: ignore[return-value]
-
-
-def _bodies(active: Array) -> Array:
-    """How many bodies are looked at: three, or none.
-
-    A compiler that knew would copy the loop. (Kernels know no choice between two plain numbers.)
-    """
-    return 3 * anywhere(active).astype(jnp.int32)
-
-
-def _with_number(i: Array, bodies: Sequence[T]) -> T:
-    """What belongs to one of the three bodies: 0 the hull, 1 and 2 the legs."""
-    return select(i == 0, bodies[0], select(i == 1, bodies[1], bodies[2]))
-
-
-def _replaced(i: Array, bodies: Sequence[T], new: T) -> tuple[T, ...]:
-    return tuple(select(i == j, new, old) for j, old in enumerate(bodies))
-
-
-def _fly_on(
-    before: Motion,
-    hull: Motion,
-    legs: tuple[Leg, Leg],
-    solved: tuple[LegSolve, LegSolve],
-    state: State,
-    active: Array,
-) -> tuple[Flight, Flight, Flight]:
-    """Each body's way with what it meets: the hull's, and the legs'."""
-    like = before.place.angle
-    zero = jnp.zeros_like(like)
-    none = no_contact(like)
-    no = jnp.zeros_like(active)
-    missed = jnp.zeros_like(like, jnp.int32)
-    flights = [
-        Flight(before.place, hull.place, hull.speed, zero, (none, none), no, missed),
-        *(
-            Flight(
-                leg.motion.place,
-                new.motion.place,
-                new.motion.speed,
-                zero,
-                new.contacts,
-                leg.on_ground,
-                missed,
-            )
-            for leg, new in zip(legs, solved, strict=True)
-        ),
-    ]
-
-    def one(i: Array, flights: tuple[Flight, ...]) -> tuple[Flight, ...]:
-        flight = fly_on(_with_number(i, flights), any_body(i == 0), state.terrain, active)
-        return _replaced(i, flights, flight)
-
-    hull_flight, right, left = lax.fori_loop(jnp.int32(0), _bodies(active), one, tuple(flights))
-    return hull_flight, right, left
+def _parts(row: T) -> tuple[T, T, T]:
+    """The three rows that make up one."""
+    first, second, third = (jax.tree.map(lambda x, i=i: x.reshape(3, -1)[i], row) for i in range(3))
+    return first, second, third
 
 
 def _is_finite(state: State) -> Array:

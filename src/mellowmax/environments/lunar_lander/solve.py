@@ -5,15 +5,16 @@ the bodies move, and what overlaps or has come apart is put right in up to 60 pa
 
 Two things save time and change nothing that can be seen. A lander whose velocities have changed by
 less than `SETTLED` within an iteration is done: what would go on is that each motor gains the same
-impulse against its limit, which `joints.settled` adds at once. And hinges and contacts are solved
-for a whole block of landers, with no contacts, with one for each leg, or with two, as the block
-needs. That the hull's own contacts are not solved changes nothing either: a touch of the hull ends
-the episode.
+impulse against its limit, which `joints.settled` adds at once. And a block of landers without first
+or second contacts skips them. That the hull's own contacts are not solved changes nothing either: a
+touch of the hull ends the episode.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,12 +24,12 @@ from . import contacts, joints
 from .bodies import LEFT, LEG, LINEAR_SLOP, MAX_ROTATION, MAX_TRANSLATION, RIGHT, SECONDS
 from .contacts import ContactRow, Pressed, friction_on, weight_of
 from .joints import JointRow
-from .keep import keep, repeat
+from .keep import keep
 from .manifold import Manifold
 from .state import Contact, Joint, Motion, Place, Speed
 from .vectors import Array, anywhere, dot, select
 
-__all__ = ["LegSolve", "integrate", "solve"]
+__all__ = ["Manifolds", "Pushed", "Settled", "integrate", "solve_positions", "solve_velocities"]
 
 VELOCITY_ITERATIONS = 180
 POSITION_ITERATIONS = 60
@@ -38,14 +39,26 @@ SETTLED = 1e-6
 HINGES = (RIGHT, LEFT)
 LEG_WEIGHT = weight_of(LEG)
 
+T = TypeVar("T")
 
-class LegSolve(NamedTuple):
-    """A leg, as the solver takes and gives it."""
 
-    motion: Motion
-    joint: Joint
-    contacts: tuple[Contact, Contact]
-    manifolds: tuple[Manifold, Manifold]
+class Pushed(NamedTuple):
+    """A lander once the velocities are solved."""
+
+    hull: Speed
+    legs: tuple[Speed, Speed]
+    joints: tuple[Joint, Joint]
+    contacts: tuple[tuple[Contact, Contact], tuple[Contact, Contact]]
+    """Of each leg."""
+
+
+class Settled(NamedTuple):
+    """A lander once the positions are solved."""
+
+    hull: Place
+    legs: tuple[Place, Place]
+    fits: Array
+    """Are all positions right?"""
 
 
 class _Impulses(NamedTuple):
@@ -54,63 +67,12 @@ class _Impulses(NamedTuple):
     hull: Speed
     legs: tuple[Speed, Speed]
     joints: tuple[Joint, Joint]
-    pressed: tuple[tuple[Pressed, ...], ...]
+    pressed: tuple[tuple[Pressed, Pressed], ...]
+    """Of both legs, by the first and the second contact."""
 
 
-def solve(
-    hull: Motion, right: LegSolve, left: LegSolve, active: Array
-) -> tuple[Motion, LegSolve, LegSolve, Array]:
-    """Move a lander over a step.
-
-    Args:
-        hull: the hull, with the velocities that gravity and engines have given it.
-        right: a leg, likewise, with its contacts.
-        left: the other.
-        active: which landers are solved at all.
-
-    Returns:
-        The hull and the legs, and whether all positions are right.
-    """
-    legs = (right, left)
-
-    def with_contacts(count: int) -> Any:
-        return lambda: _solve(hull, legs, active, count)
-
-    def some() -> Any:
-        two = anywhere(active & (right.manifolds[1].touches | left.manifolds[1].touches))
-        return lax.cond(two, with_contacts(2), with_contacts(1))
-
-    one = anywhere(active & (right.manifolds[0].touches | left.manifolds[0].touches))
-    hull, (right, left), solved = lax.cond(one, some, with_contacts(0))
-    return hull, right, left, solved
-
-
-def _solve(
-    hull: Motion, legs: tuple[LegSolve, LegSolve], active: Array, count: int
-) -> tuple[Motion, tuple[LegSolve, LegSolve], Array]:
-    hull_speed, speeds, hinges, pressed = _solve_velocities(hull, legs, active, count)
-    legs = tuple(
-        leg._replace(
-            joint=hinge,
-            contacts=tuple(
-                _stored(leg.contacts[i], pressed_leg[i]) if i < count else leg.contacts[i]
-                for i in range(2)
-            ),
-        )
-        for leg, hinge, pressed_leg in zip(legs, hinges, pressed, strict=True)
-    )  # type: ignore[assignment]
-    hull_speed, hull_place = integrate(hull.place, hull_speed, SECONDS)
-    moved = [
-        integrate(leg.motion.place, speed, SECONDS) for leg, speed in zip(legs, speeds, strict=True)
-    ]
-    hull_place, places, solved = _solve_positions(
-        hull_place, tuple(place for _, place in moved), legs, active, count
-    )
-    right, left = (
-        leg._replace(motion=Motion(place, speed))
-        for leg, place, (speed, _) in zip(legs, places, moved, strict=True)
-    )
-    return Motion(hull_place, hull_speed), (right, left), solved
+Manifolds: TypeAlias = tuple[tuple[Manifold, Manifold], tuple[Manifold, Manifold]]
+"""Of both legs, by the first and the second contact."""
 
 
 def _stored(contact: Contact, pressed: Pressed) -> Contact:
@@ -121,57 +83,68 @@ def _stored(contact: Contact, pressed: Pressed) -> Contact:
     )
 
 
-def _solve_velocities(
-    hull: Motion, legs: tuple[LegSolve, LegSolve], active: Array, count: int
-) -> _Impulses:
+def solve_velocities(
+    hull: Motion,
+    legs: tuple[Motion, Motion],
+    joints_before: tuple[Joint, Joint],
+    contacts_before: tuple[tuple[Contact, Contact], tuple[Contact, Contact]],
+    manifolds: Manifolds,
+    active: Array,
+) -> Pushed:
+    """The velocities that keep legs on hinges and out of the ground, and the impulses that do it.
+
+    Args:
+        hull: the hull, with the velocities that gravity and engines have given it.
+        legs: the legs, likewise.
+        joints_before: their hinges, with the impulses of the last step.
+        contacts_before: the contacts of each leg, likewise.
+        manifolds: how each of the contacts touches.
+        active: which landers are solved at all.
+    """
+    touching = _touching(manifolds, active)
     rows: list[JointRow] = []
-    contact_rows: list[tuple[ContactRow, ...]] = []
+    contact_rows: tuple[list[ContactRow], ...] = ([], [])
     hinges: list[Joint] = []
-    pressed: list[tuple[Pressed, ...]] = []
+    pressed: tuple[list[Pressed], ...] = ([], [])
     speeds: list[Speed] = []
     hull_speed = hull.speed
-    for hinge, leg in zip(HINGES, legs, strict=True):
-        row, joint = joints.prepare(hinge, leg.joint, hull.place, leg.motion.place)
-        speed = leg.motion.speed
-        of_leg = []
-        begun = []
-        for contact, manifold in zip(leg.contacts[:count], leg.manifolds[:count], strict=True):
+    for i, (hinge, leg) in enumerate(zip(HINGES, legs, strict=True)):
+        row, joint = joints.prepare(hinge, joints_before[i], hull.place, leg.place)
+        speed = leg.speed
+        for j, contact in enumerate(contacts_before[i]):
             contact_row = contacts.prepare(
-                manifold,
+                manifolds[j][i],
                 friction_on(contact.edge, LEG.friction),
-                leg.motion.place.centre,
+                leg.place.centre,
                 LEG_WEIGHT,
             )
             first, speed = contacts.warm_start(contact_row, contact, speed, LEG_WEIGHT)
-            of_leg.append(contact_row)
-            begun.append(first)
+            contact_rows[j].append(contact_row)
+            pressed[j].append(first)
         hull_speed, speed = joints.warm_start(row, joint, hull_speed, speed)
         rows.append(row)
-        contact_rows.append(tuple(of_leg))
         hinges.append(joint)
-        pressed.append(tuple(begun))
         speeds.append(speed)
 
+    def press(
+        rows: list[ContactRow], pressed: tuple[Pressed, ...], speeds: tuple[Speed, ...]
+    ) -> tuple[tuple[Pressed, ...], tuple[Speed, ...]]:
+        """One pass over a contact of each leg."""
+        pairs = [
+            contacts.press(*each, LEG_WEIGHT) for each in zip(rows, pressed, speeds, strict=True)
+        ]
+        return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+
     def iterate(now: _Impulses) -> _Impulses:
-        hull, speeds, hinges, pressed = (
-            now.hull,
-            list(now.legs),
-            list(now.joints),
-            [list(each) for each in now.pressed],
-        )
+        hull, legs, hinges = now.hull, list(now.legs), list(now.joints)
         for i in (1, 0):
-            hinges[i], hull, speeds[i] = joints.pull(HINGES[i], rows[i], hinges[i], hull, speeds[i])
-        for i in (1, 0):
-            for j in range(count):
-                pressed[i][j], speeds[i] = contacts.press(
-                    contact_rows[i][j], pressed[i][j], speeds[i], LEG_WEIGHT
-                )
-        return _Impulses(
-            hull,
-            (speeds[0], speeds[1]),
-            (hinges[0], hinges[1]),
-            tuple(tuple(each) for each in pressed),
-        )
+            hinges[i], hull, legs[i] = joints.pull(HINGES[i], rows[i], hinges[i], hull, legs[i])
+        pressed, speeds = [], tuple(legs)
+        for j in range(2):
+            old = (now.pressed[j], speeds)
+            new, speeds = _if(touching[j], functools.partial(press, contact_rows[j], *old), old)
+            pressed.append(new)
+        return _Impulses(hull, speeds, (hinges[0], hinges[1]), tuple(pressed))
 
     def chunk(carry: tuple[Array, Array, _Impulses]) -> tuple[Array, Array, _Impulses]:
         done, going, now = carry
@@ -183,7 +156,7 @@ def _solve_velocities(
 
         motors = tuple(joint.motor for joint in now.joints)
         loop = (now, (now.hull, now.legs), motors)
-        new, before, motors = repeat(CHUNK, again, loop)
+        new, before, motors = lax.fori_loop(0, CHUNK, lambda _, x: again(x), loop)
         done = done + CHUNK
         rest = (VELOCITY_ITERATIONS - done).astype(jnp.float32)
         change = keep(_change(before, (new.hull, new.legs)))
@@ -201,17 +174,35 @@ def _solve_velocities(
         done, going, _ = carry
         return (done < VELOCITY_ITERATIONS) & anywhere(going)
 
-    begun_all = _Impulses(
-        hull_speed, (speeds[0], speeds[1]), (hinges[0], hinges[1]), tuple(pressed)
+    begun = _Impulses(
+        hull_speed,
+        (speeds[0], speeds[1]),
+        (hinges[0], hinges[1]),
+        tuple((first, second) for first, second in pressed),
     )
-    return lax.while_loop(goes_on, chunk, (jnp.int32(0), active, begun_all))[2]
+    final: _Impulses = lax.while_loop(goes_on, chunk, (jnp.int32(0), active, begun))[2]
+    right, left = (
+        (_stored(old[0], final.pressed[0][i]), _stored(old[1], final.pressed[1][i]))
+        for i, old in enumerate(contacts_before)
+    )
+    return Pushed(final.hull, final.legs, final.joints, (right, left))
+
+
+def _touching(manifolds: Manifolds, active: Array) -> tuple[Array, ...]:
+    """Has any lander of the block a first contact, and has any a second one?"""
+    return tuple(anywhere(active & (right.touches | left.touches)) for right, left in manifolds)
+
+
+def _if(condition: Array, function: Callable[[], T], otherwise: T) -> T:
+    """What a function gives if anything in the block needs it."""
+    result: T = lax.cond(condition, function, lambda: otherwise)
+    return result
 
 
 def _change(before: Any, after: Any) -> Array:
     """The greatest change of any number."""
     differences = [
-        jnp.abs(a - b)
-        for a, b in zip(jax.tree.leaves(after), jax.tree.leaves(before), strict=True)
+        jnp.abs(a - b) for a, b in zip(jax.tree.leaves(after), jax.tree.leaves(before), strict=True)
     ]
     greatest = differences[0]
     for difference in differences[1:]:
@@ -224,39 +215,53 @@ def integrate(place: Place, speed: Speed, seconds: float | Array) -> tuple[Speed
     way = seconds * speed.velocity
     square = dot(way, way)
     far = square > MAX_TRANSLATION**2
-    ratio = MAX_TRANSLATION / jnp.sqrt(jnp.where(far, square, 1.0))
+    ratio = MAX_TRANSLATION / jnp.sqrt(select(far, square, 1.0))
     velocity = select(far, speed.velocity * ratio, speed.velocity)
     turn = seconds * speed.spin
     fast = turn * turn > MAX_ROTATION**2
-    ratio = MAX_ROTATION / jnp.where(fast, jnp.abs(turn), 1.0)
-    spin = jnp.where(fast, speed.spin * ratio, speed.spin)
+    ratio = MAX_ROTATION / select(fast, jnp.abs(turn), 1.0)
+    spin = select(fast, speed.spin * ratio, speed.spin)
     moved = Place(place.centre + seconds * velocity, place.angle + seconds * spin)
     return Speed(velocity, spin), moved
 
 
-def _solve_positions(
+def solve_positions(
     hull: Place,
-    legs: tuple[Place, ...],
-    solved_legs: tuple[LegSolve, LegSolve],
+    legs: tuple[Place, Place],
+    limits: tuple[Array, Array],
+    manifolds: Manifolds,
     active: Array,
-    count: int,
-) -> tuple[Place, tuple[Place, ...], Array]:
-    """The bodies once nothing overlaps and no hinge is apart, as far as 60 passes lead."""
+) -> Settled:
+    """The bodies once nothing overlaps and no hinge is apart, as far as 60 passes lead.
+
+    Args:
+        hull: where the hull is.
+        legs: where the legs are.
+        limits: the limit that each hinge is at.
+        manifolds: how the legs touched the ground when the step began.
+        active: which landers are solved at all.
+    """
+    touching = _touching(manifolds, active)
+
+    def push_out(
+        of_legs: tuple[Manifold, Manifold], legs: tuple[Place, ...], fits: Array
+    ) -> tuple[tuple[Place, ...], Array]:
+        places = []
+        for manifold, leg in zip(of_legs, legs, strict=True):
+            place, deepest = contacts.correct_position(manifold, leg, LEG_WEIGHT, 0.2)
+            places.append(place)
+            fits = fits & (deepest >= -3 * LINEAR_SLOP)
+        return tuple(places), fits
 
     def one_pass(carry: Any) -> Any:
         done, going, hull, legs = carry
-        new_hull, new_legs = hull, list(legs)
-        right = jnp.ones_like(going)
+        new_hull, now = hull, (legs, jnp.ones_like(going))
+        for j in range(2):
+            now = _if(touching[j], functools.partial(push_out, manifolds[j], *now), now)
+        new_legs, right = list(now[0]), now[1]
         for i in (1, 0):
-            for manifold in solved_legs[i].manifolds[:count]:
-                new_legs[i], deepest = contacts.correct_position(
-                    manifold, new_legs[i], LEG_WEIGHT, 0.2
-                )
-                right = right & (deepest >= -3 * LINEAR_SLOP)
-        for i in (1, 0):
-            at = solved_legs[i].joint.at
             new_hull, new_legs[i], fits = joints.correct_position(
-                HINGES[i], at, new_hull, new_legs[i]
+                HINGES[i], limits[i], new_hull, new_legs[i]
             )
             new_hull, new_legs[i], right = keep((new_hull, new_legs[i], right & fits))
         hull, legs = select(going, (new_hull, tuple(new_legs)), (hull, legs))
@@ -268,6 +273,4 @@ def _solve_positions(
 
     start = (jnp.int32(0), active, hull, legs)
     _, going, hull, legs = lax.while_loop(goes_on, one_pass, start)
-    return hull, legs, ~going
-
-
+    return Settled(hull, legs, ~going)

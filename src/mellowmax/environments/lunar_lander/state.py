@@ -95,6 +95,8 @@ class State(NamedTuple):
     """Before the step that `reset` takes: the legs are not yet in their place."""
     over: Array
     """Has the episode ended? Then nothing changes any more."""
+    broken: Array
+    """Has it ended because a number was not finite any more? Then the rest is as it was before."""
 
 
 class Step(NamedTuple):

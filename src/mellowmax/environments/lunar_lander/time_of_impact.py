@@ -127,12 +127,12 @@ def _along(
         separate, reached, failed, at_once = keep((separate, reached, failed, at_once))
         again, touches, then = result
         again = again | (going & reached)
-        then = jnp.where(going & reached, until, then)
+        then = select(going & reached, until, then)
         touches = touches | (going & ~separate & ~reached & at_once)
         going = going & ~(separate | reached | failed | at_once)
         root = _root(edge, vertices, sweep, axis, of_edge, of_body, time, until, early, late, going)
         # As in Box2D, a search for the root that has failed leaves the time as it was.
-        return done + 1, going, jnp.where(going, root, until), (again, touches, then)
+        return done + 1, going, select(going, root, until), (again, touches, then)
 
     def goes_on(carry: Any) -> Array:
         done, going, _, _ = carry
@@ -161,11 +161,11 @@ def _root(
     def iterate(carry: Any) -> Any:
         done, going, low, high, at_low, at_high, root = carry
         fall = at_high - at_low
-        secant = low + (TARGET - at_low) * (high - low) / jnp.where(fall == 0.0, 1.0, fall)
-        time = keep(jnp.where(done % 2 == 1, secant, 0.5 * (low + high)))
+        secant = low + (TARGET - at_low) * (high - low) / select(fall == 0.0, 1.0, fall)
+        time = keep(select(done % 2 == 1, secant, 0.5 * (low + high)))
         separation = _separation(edge, vertices, sweep.at(time), axis, of_edge, of_body)
         found = jnp.abs(separation - TARGET) < TOLERANCE
-        root = jnp.where(going & found, time, root)
+        root = select(going & found, time, root)
         going = going & ~found
         above = separation > TARGET
         low, at_low = select(going & above, (time, separation), (low, at_low))
@@ -211,7 +211,7 @@ def _axis(edge: Edge, vertices: Sequence[Vector], pose: Pose, simplex: Simplex) 
 
 def _unit(v: Vector) -> Vector:
     size = length(v)
-    return v * (1.0 / jnp.where(size > 0.0, size, 1.0))
+    return v * (1.0 / select(size > 0.0, size, 1.0))
 
 
 def _deepest(
@@ -241,4 +241,4 @@ def _separation(
     gap = keep(gap)
     along = dot(gap, axis.direction)
     against = -dot(gap, pose.rotation.turn(axis.direction))
-    return keep(jnp.where(axis.of_body, against, along))
+    return keep(select(axis.of_body, against, along))

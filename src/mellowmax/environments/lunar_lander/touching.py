@@ -1,22 +1,35 @@
-"""Which edges of the ground a body touches, and how."""
+"""Which edges of the ground a body touches, and how.
+
+Bodies are looked at one by one, whatever they belong to: here a block is a row of bodies, hulls and
+legs alike.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
+from jax import lax
 
 from .bodies import HULL, LEG, Body
-from .contacts import Weight, weight_of
+from .contacts import Weight, no_contact, remember, weight_of
 from .keep import keep
-from .manifold import Manifold, collide
-from .state import Place
+from .manifold import Manifold, collide, no_manifold
+from .state import Contact, Place
 from .terrain import EDGES, FLOOR, edge_at, edges_below
-from .vectors import Array, Vector, lookup, pose_at
+from .vectors import Array, Vector, anywhere, lookup, pose_at, select
 
-__all__ = ["Shape", "any_body", "manifold_with", "near_ground", "nearby_edges", "shape_of"]
+__all__ = [
+    "Shape",
+    "Touch",
+    "any_body",
+    "manifold_with",
+    "near_ground",
+    "nearby_edges",
+    "shape_of",
+    "touch",
+]
 
 MARGIN = 0.1
 """Wider than the skins, and than what rounding does."""
@@ -57,11 +70,7 @@ def any_body(is_hull: Array) -> Shape:
             normals=body.normals + body.normals[-1:] * missing,
         )
 
-    # Products with 1 and 0: kernels do not choose between two constants.
-    hull = is_hull.astype(jnp.float32)
-    leg = 1.0 - hull
-    mixed: Shape = jax.tree.map(lambda a, b: hull * a + leg * b, of(HULL), of(LEG))
-    return mixed._replace(count=mixed.count.astype(jnp.int32))  # type: ignore[union-attr]
+    return select(is_hull, of(HULL), of(LEG))
 
 
 def manifold_with(shape: Shape, place: Place, edge: Array, terrain: Sequence[Array]) -> Manifold:
@@ -88,7 +97,7 @@ def nearby_edges(shape: Shape, place: Place) -> tuple[Array, Array]:
         x = pose.place(vertex).x
         low, high = jnp.minimum(low, x), jnp.maximum(high, x)
     first, last = keep(edges_below(low - MARGIN, high + MARGIN))
-    return first, jnp.where(first == last, FLOOR, last)
+    return first, select(first == last, FLOOR, last)
 
 
 def near_ground(
@@ -110,3 +119,47 @@ def near_ground(
     highest = jnp.maximum(highest, lookup(last + 1, terrain))
     lowest = jnp.minimum(one.centre.y, other.centre.y) - reach
     return (lowest <= highest) | (last - first > 2), first, jnp.minimum(last, EDGES - 1)
+
+
+class Touch(NamedTuple):
+    """Up to two edges that a body touches; what touches comes first."""
+
+    contacts: tuple[Contact, Contact]
+    manifolds: tuple[Manifold, Manifold]
+
+
+def touch(
+    is_hull: Array,
+    place: Place,
+    old: tuple[Contact, Contact],
+    terrain: Sequence[Array],
+    active: Array,
+) -> Touch:
+    """What of the ground bodies touch where they are.
+
+    Args:
+        is_hull: is it a hull, or a leg?
+        place: where it is.
+        old: its contacts in the last step, whose impulses are remembered.
+        terrain: the ground below it.
+        active: which bodies are looked at.
+    """
+    shape = any_body(is_hull)
+
+    def look() -> Touch:
+        edges = nearby_edges(shape, place)
+        one, two = (manifold_with(shape, place, edge, terrain) for edge in edges)
+        first, second = (
+            remember(old, edge, manifold) for edge, manifold in zip(edges, (one, two), strict=True)
+        )
+        return select(
+            one.touches,
+            Touch((first, second), (one, two)),
+            Touch((second, first), (two, one)),
+        )
+
+    none, nothing = no_contact(place.angle), no_manifold(place.angle)
+    in_air = Touch((none, none), (nothing, nothing))
+    near, _, _ = near_ground(shape, place, place, terrain)
+    found: Touch = lax.cond(anywhere(active & near), look, lambda: in_air)
+    return found

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 __all__ = [
     "Array",
@@ -129,8 +130,15 @@ def right_of(v: Vector) -> Vector:
 
 
 def select(condition: Array, yes: T, no: T) -> T:
-    """`jnp.where` for trees of arrays."""
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+    """`jnp.where` for trees of arrays and plain numbers, which become numbers of 32 bits."""
+
+    def one(a: Any, b: Any) -> Array:
+        kinds = [x.dtype for x in (a, b) if isinstance(x, jax.Array)]
+        kind = kinds[0] if kinds else np.int32 if isinstance(a, int) else np.float32
+        a, b = (x if isinstance(x, jax.Array) else np.asarray(x, kind)[()] for x in (a, b))
+        return jnp.where(condition, a, b)
+
+    return jax.tree.map(one, yes, no)
 
 
 def lookup(index: Array, entries: Sequence[T]) -> T:
