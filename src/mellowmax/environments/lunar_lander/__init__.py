@@ -3,8 +3,8 @@
     state = reset(key, params)
     state, reward, terminated = step(key, state, action, params)
 
-They are written for one lander: `jax.vmap` them over keys, states and actions for many. Landers that
-are `vmap`ped fly together: on a GPU a step of all of them is four kernels.
+They are written for one lander: `jax.vmap` them over keys, states and actions for many. Landers
+that are `vmap`ped fly together: on a GPU a step of all of them is four kernels.
 
 The physics is Box2D's, written anew for blocks of landers: `physics` is a whole step, `solve` the
 solver of joints and contacts, `continuous` the collisions within a step.

@@ -1,7 +1,7 @@
 """What the lander is made of, and Box2D's own constants. Metres, kilograms, seconds; y is up.
 
-Gymnasium draws 30 pixels a metre, and gives its shapes in pixels. The legs stand apart: leg 0 of the
-observation is the one at +x, here `RIGHT`.
+Gymnasium draws 30 pixels a metre, and gives its shapes in pixels. The legs stand apart: leg 0 of
+the observation is the one at +x, here `RIGHT`.
 """
 
 from __future__ import annotations

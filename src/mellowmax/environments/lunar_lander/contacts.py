@@ -23,7 +23,7 @@ from .keep import keep
 from .manifold import Manifold, ManifoldPoint
 from .state import Contact, Place, Point, Speed
 from .terrain import FLOOR
-from .vectors import Array, Pose, Vector, cross, dot, pose_at, right_of, select
+from .vectors import Array, Pose, Vector, clip, cross, dot, pose_at, right_of, select
 
 __all__ = [
     "ContactRow",
@@ -224,7 +224,7 @@ def press(row: ContactRow, pressed: Pressed, speed: Speed, weight: Weight) -> tu
     ):
         slip = dot(velocity, tangent) + spin * point.tangent_arm
         most = row.friction * pushed
-        impulse = jnp.clip(rubbed - point.tangent_mass * slip, -most, most)
+        impulse = clip(rubbed - point.tangent_mass * slip, -most, most)
         change = keep(select(point.active, impulse - rubbed, 0.0))
         velocity += weight.inverse_mass * change * tangent
         spin += weight.inverse_inertia * change * point.tangent_arm
@@ -293,7 +293,7 @@ def correct_position(
         normal = select(manifold.on_edge, normal, -normal)
         where, normal, separation = keep((where, normal, separation))
         deepest = select(active, jnp.minimum(deepest, separation), deepest)
-        error = jnp.clip(factor * (separation + LINEAR_SLOP), -MAX_LINEAR_CORRECTION, 0.0)
+        error = clip(factor * (separation + LINEAR_SLOP), -MAX_LINEAR_CORRECTION, 0.0)
         across = cross(where - centre, normal)
         mass = weight.inverse_mass + weight.inverse_inertia * across * across
         impulse = keep(select(active, -error / mass, 0.0))

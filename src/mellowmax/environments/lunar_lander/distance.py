@@ -1,7 +1,7 @@
 """How far an edge and a convex body are apart, by the method of Gilbert, Johnson and Keerthi.
 
-The distance is that of the origin from the difference of the two shapes. A simplex of up to three of
-its corners is moved towards the origin; two of them are kept from one call to the next, as Box2D
+The distance is that of the origin from the difference of the two shapes. A simplex of up to three
+of its corners is moved towards the origin; two of them are kept from one call to the next, as Box2D
 keeps them, for the axis that the time of impact is found on.
 """
 

@@ -98,7 +98,7 @@ def step(key: jax.Array, state: State, action: ArrayLike, params: Params) -> Ste
 
     Args:
         key: a JAX key; it moves the nozzle of the engine a little.
-        state: the lander; once its episode has ended, nothing changes any more and nothing is earned.
+        state: the lander; once its episode has ended, nothing changes and nothing is earned.
         action: 0 nothing, 1 the left engine, 2 the main engine, 3 the right engine.
         params: the world.
 
@@ -118,16 +118,16 @@ def step(key: jax.Array, state: State, action: ArrayLike, params: Params) -> Ste
 
 
 def observe(state: State, params: Params) -> jax.Array:
-    """What is seen of a lander, `[8]`: x, y, their velocities, angle, its velocity, legs on ground."""
+    """What is seen of a lander, `[8]`: x, y, their speeds, angle, its speed, legs on the ground."""
     return jnp.stack(observation(state, jnp.asarray(params.height_scale, jnp.float32)))
 
 
 def launch(key: jax.Array) -> State:
     """A lander before the step that `reset` takes.
 
-    In a loop over many landers a launched one can stand in for one whose episode has ended: its next
-    step is that of `reset`, whatever the action, and earns nothing, so that a reset costs no step of
-    its own.
+    In a loop over many landers a launched one can stand in for one whose episode has ended: its
+    next step is that of `reset`, whatever the action, and earns nothing, so that a reset costs no
+    step of its own.
 
     Examples:
         >>> import jax

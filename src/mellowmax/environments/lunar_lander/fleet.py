@@ -1,7 +1,7 @@
 """Many landers at once, in blocks: on a CPU one after another, on a GPU in four kernels.
 
-`fly` is `physics.advance` for any number of landers. It is its own rule for `vmap`: landers that are
-`vmap`ped over, once or more often, become one long row of landers, which is cut into blocks.
+`fly` is `physics.advance` for any number of landers. It is its own rule for `vmap`: landers that
+are `vmap`ped over, once or more often, become one long row of landers, which is cut into blocks.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from .bodies import (
 )
 from .keep import keep
 from .state import Joint, Place, Speed
-from .vectors import Array, Vector, cross, length, rotation, select
+from .vectors import Array, Vector, clip, cross, length, rotation, select
 
 __all__ = ["JointRow", "correct_position", "prepare", "pull", "settled", "warm_start"]
 
@@ -113,7 +113,7 @@ def pull(
 ) -> tuple[Joint, Speed, Speed]:
     """One pass over a hinge: the motor, then anchor and limit together."""
     wanted = joint.motor - (leg.spin - hull.spin - hinge.speed) / INERTIA
-    motor = jnp.clip(wanted, -MAX_MOTOR_IMPULSE, MAX_MOTOR_IMPULSE)
+    motor = clip(wanted, -MAX_MOTOR_IMPULSE, MAX_MOTOR_IMPULSE)
     turn = motor - joint.motor
     hull_spin = hull.spin - HULL.inverse_inertia * turn
     leg_spin = leg.spin + LEG.inverse_inertia * turn
@@ -153,7 +153,7 @@ def settled(row: JointRow, joint: Joint, before: Array, rest: Array) -> tuple[Jo
         The impulses at the end, and whether the limit still pushes then.
     """
     motor = joint.motor + rest * (joint.motor - before)
-    motor = jnp.clip(motor, -MAX_MOTOR_IMPULSE, MAX_MOTOR_IMPULSE)
+    motor = clip(motor, -MAX_MOTOR_IMPULSE, MAX_MOTOR_IMPULSE)
     motor = select(row.at == 0, joint.motor, motor)
     limit = joint.limit - (motor - joint.motor)
     holds = (row.at == 0) | select(row.at < 0, limit >= 0.0, limit <= 0.0)
@@ -178,8 +178,8 @@ def correct_position(
     below, above = angle - hinge.lower, angle - hinge.upper
     error = select(
         at < 0,
-        jnp.clip(below + ANGULAR_SLOP, -MAX_ANGULAR_CORRECTION, 0.0),
-        jnp.clip(above - ANGULAR_SLOP, 0.0, MAX_ANGULAR_CORRECTION),
+        clip(below + ANGULAR_SLOP, -MAX_ANGULAR_CORRECTION, 0.0),
+        clip(above - ANGULAR_SLOP, 0.0, MAX_ANGULAR_CORRECTION),
     )
     off = select(at < 0, -below, above)
     right_angle = (at == 0) | (off <= ANGULAR_SLOP)

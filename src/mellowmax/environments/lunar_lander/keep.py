@@ -2,8 +2,9 @@
 
 XLA on a CPU makes one loop for each result, and computes in each of them again all that leads to it
 from the last result that was kept: of a long chain of short formulas, as physics is, it would make
-hundreds of times the work. A quotient counts as too expensive to be computed again, so a division by
-a number that only the running program knows to be 1 keeps a result where it is. It changes no bit.
+hundreds of times the work. A quotient counts as too expensive to be computed again, so a division
+by a number that only the running program knows to be 1 keeps a result where it is. It changes no
+bit.
 
 Inside a kernel for an accelerator there is no unit, and nothing is divided.
 """

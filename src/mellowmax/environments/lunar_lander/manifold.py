@@ -2,9 +2,9 @@
 
 Box2D's rule for an edge that stands alone. Of all axes that might separate the two, the edge's own
 normal and those of the body's faces, the one with the greatest separation becomes the reference;
-the body's axes must win by a margin, so that the choice does not flutter. The face on the other side
-is then clipped to the width of the reference face, and of what is left the points within the radius
-of the skins are the contact.
+the body's axes must win by a margin, so that the choice does not flutter. The face on the other
+side is then clipped to the width of the reference face, and of what is left the points within the
+radius of the skins are the contact.
 """
 
 from __future__ import annotations
@@ -119,7 +119,9 @@ def collide(
             face_separation, best_face, most_opposed, opposite = keep(
                 (face_separation, best_face, most_opposed, opposite)
             )
-    assert best_face is not None and face_separation is not None and opposite is not None
+    assert best_face is not None
+    assert face_separation is not None
+    assert opposite is not None
     edge_separation, face_separation, best_face, opposite = keep(
         (edge_separation, face_separation, best_face, opposite)
     )

@@ -63,8 +63,8 @@ def advance(
         one: a random number in [-1, 1), of the engine's dispersion.
         two: another.
         world: the world.
-        run: what calls the four long parts, each with arrays of one length: `touch` and `fly_on` for
-            a row of bodies, `solve_velocities` and `solve_positions` for a row of landers.
+        run: what calls the four long parts, each with arrays of one length: `touch` and `fly_on`
+            for a row of bodies, `solve_velocities` and `solve_positions` for a row of landers.
 
     Returns:
         The landers, their rewards, and whether their episodes have ended.

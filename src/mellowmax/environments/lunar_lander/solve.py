@@ -1,7 +1,8 @@
 """A step of the whole lander: velocities by sequential impulses, then positions, then rest.
 
 Hinges first, then contacts, 180 times over; the impulses of the last step are the first guess. Then
-the bodies move, and what overlaps or has come apart is put right in up to 60 passes, contacts first.
+the bodies move, and what overlaps or has come apart is put right in up to 60 passes, contacts
+first.
 
 Two things save time and change nothing that can be seen. A lander whose velocities have changed by
 less than `SETTLED` within an iteration is done: what would go on is that each motor gains the same
@@ -18,10 +19,11 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from . import contacts, joints
-from .bodies import LEFT, LEG, LINEAR_SLOP, MAX_ROTATION, MAX_TRANSLATION, RIGHT, SECONDS
+from .bodies import LEFT, LEG, LINEAR_SLOP, MAX_ROTATION, MAX_TRANSLATION, RIGHT
 from .contacts import ContactRow, Pressed, friction_on, weight_of
 from .joints import JointRow
 from .keep import keep
@@ -156,7 +158,8 @@ def solve_velocities(
 
         motors = tuple(joint.motor for joint in now.joints)
         loop = (now, (now.hull, now.legs), motors)
-        new, before, motors = lax.fori_loop(0, CHUNK, lambda _, x: again(x), loop)
+        first, last = np.int32(0), np.int32(CHUNK)
+        new, before, motors = lax.fori_loop(first, last, lambda _, x: again(x), loop)
         done = done + CHUNK
         rest = (VELOCITY_ITERATIONS - done).astype(jnp.float32)
         change = keep(_change(before, (new.hull, new.legs)))

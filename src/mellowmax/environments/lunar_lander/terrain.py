@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from .bodies import VIEW
-from .vectors import Array, Vector, lookup, select
+from .vectors import Array, Vector, clip, lookup, select
 
 __all__ = ["EDGES", "FLOOR", "PAD_HEIGHT", "Edge", "edge_at", "edges_below", "smooth"]
 
@@ -31,7 +31,7 @@ def smooth(heights: Sequence[Array]) -> tuple[Array, ...]:
     """The 11 heights of the ground from 12 random ones, with the helipad in the middle."""
     raw = list(heights)
     for i in range(3, 8):
-        raw[i] = jnp.full_like(raw[i], PAD_HEIGHT)
+        raw[i] = jnp.zeros_like(raw[i]) + PAD_HEIGHT
     return tuple(0.33 * (raw[i - 1] + raw[i] + raw[i + 1]) for i in range(EDGES + 1))
 
 
@@ -43,7 +43,7 @@ def edge_at(number: Array, terrain: Sequence[Array]) -> Edge:
     ground = Edge(Vector(x, start), Vector(x + SPACING, end))
     floor = Edge(
         Vector(jnp.zeros_like(x), jnp.zeros_like(x)),
-        Vector(jnp.full_like(x, VIEW.x), jnp.zeros_like(x)),
+        Vector(jnp.zeros_like(x) + VIEW.x, jnp.zeros_like(x)),
     )
     return select((number >= 0) & (number < EDGES), ground, floor)
 
@@ -51,5 +51,5 @@ def edge_at(number: Array, terrain: Sequence[Array]) -> Edge:
 def edges_below(low: Array, high: Array) -> tuple[Array, Array]:
     """The numbers of the first and last edge of the terrain between two values of x."""
     numbers = (jnp.floor(x * (1 / SPACING)) for x in (low, high))
-    first, last = (jnp.clip(number, 0.0, EDGES - 1.0).astype(jnp.int32) for number in numbers)
+    first, last = (clip(number, 0.0, EDGES - 1.0).astype(jnp.int32) for number in numbers)
     return first, last

@@ -46,7 +46,7 @@ class Sweep(NamedTuple):
 
 
 class _Axis(NamedTuple):
-    """A direction along which two shapes are apart: of the edge, of a face of the body, or neither."""
+    """A direction along which two shapes are apart: of the edge, of a face, or of neither."""
 
     of_edge: Array
     of_body: Array

@@ -18,6 +18,7 @@ __all__ = [
     "Rotation",
     "Vector",
     "anywhere",
+    "clip",
     "cross",
     "dot",
     "left_of",
@@ -87,8 +88,13 @@ class Pose(NamedTuple):
 
 
 def anywhere(condition: Array) -> Array:
-    """Is it so for any lander of the block? (Kernels know a maximum, and no `any`.)"""
+    """Is it so anywhere in the block? Kernels know a maximum, and no `any`."""
     return jnp.max(condition.astype(jnp.int32)) > 0
+
+
+def clip(x: Array, low: float | Array, high: float | Array) -> Array:
+    """A number, brought between two others. `jnp.clip` would pass through 64 bits."""
+    return jnp.minimum(jnp.maximum(x, low), high)
 
 
 def rotation(angle: Array) -> Rotation:
