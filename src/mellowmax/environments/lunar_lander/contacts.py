@@ -64,7 +64,7 @@ def weight_of(body: Body) -> Weight:
 
 def friction_on(edge: Array, friction: float | Array) -> Array:
     """The friction of a body on an edge."""
-    ground = select(edge == FLOOR, FLOOR_FRICTION, TERRAIN_FRICTION).astype(jnp.float32)
+    ground = select(edge == FLOOR, FLOOR_FRICTION, TERRAIN_FRICTION)
     return jnp.sqrt(ground * friction)
 
 

@@ -183,16 +183,17 @@ def _respond(
     )
     # Near, and yet no point: a contact that there was has ended, and the body goes on.
     misses = hits & ~manifolds[0].touches
-    kept = tuple(
+    first, second = (
         contact._replace(edge=select(misses & (contact.edge == edge), -1, contact.edge))
         for contact in flight.contacts
     )
     flight = flight._replace(
-        contacts=kept,
-        on_ground=contacts.touch_events(flight.on_ground, flight.contacts, kept),  # type: ignore[arg-type]
+        contacts=(first, second),
+        on_ground=contacts.touch_events(flight.on_ground, flight.contacts, (first, second)),
         missed=select(misses, flight.missed | jnp.left_shift(1, edge), flight.missed),
     )
-    return select(touches, after, flight)
+    result: Flight = select(touches, after, flight)
+    return result
 
 
 def _push_out(

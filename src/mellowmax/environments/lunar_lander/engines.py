@@ -47,14 +47,14 @@ def fire(hull: Motion, action: Array, one: Array, two: Array) -> Fire:
     up = Vector(tip.x * (-17 / PIXELS), tip.y * (14 / PIXELS))
     zero = jnp.zeros_like(tip.x)
     up = select(main, Vector(zero, zero), up)
-    power = select(main, MAIN_POWER, select(sideways, SIDE_POWER, 0.0)).astype(jnp.float32)
+    power = select(main, MAIN_POWER, select(sideways, SIDE_POWER, 0.0))
     impulse = -power * offset
     arm = (pose.origin + offset + up) - hull.place.centre
     speed = Speed(
         hull.speed.velocity + HULL.inverse_mass * impulse,
         hull.speed.spin + HULL.inverse_inertia * cross(arm, impulse),
     )
-    fuel = select(main, MAIN_FUEL, select(sideways, SIDE_FUEL, 0.0)).astype(jnp.float32)
+    fuel = select(main, MAIN_FUEL, select(sideways, SIDE_FUEL, 0.0))
     return Fire(speed, fuel)
 
 

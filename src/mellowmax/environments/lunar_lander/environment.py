@@ -114,7 +114,8 @@ def step(key: jax.Array, state: State, action: ArrayLike, params: Params) -> Ste
         False
     """
     one, two = jax.random.uniform(key, (2,), jnp.float32, -1.0, 1.0)
-    return _step(state, jnp.asarray(action, jnp.int32), one, two, _world(params))
+    result: Step = _step(state, jnp.asarray(action, jnp.int32), one, two, _world(params))
+    return result
 
 
 def observe(state: State, params: Params) -> jax.Array:
@@ -180,14 +181,15 @@ def _world(params: Params) -> World:
     return World(*(jnp.asarray(x, jnp.float32) for x in numbers))
 
 
-@custom_vmap
+@custom_vmap  # type: ignore[untyped-decorator]
 def _step(state: State, action: Array, one: Array, two: Array, world: World) -> Step:
     """A step of one lander: a row of one."""
     row = jax.tree.map(lambda x: x[None], (state, action, one, two, world))
-    return jax.tree.map(lambda x: x[0], fly(*row))
+    result: Step = jax.tree.map(lambda x: x[0], fly(*row))
+    return result
 
 
-@_step.def_vmap
+@_step.def_vmap  # type: ignore[untyped-decorator]
 def _row(size: int, batched: Any, *arguments: Any) -> tuple[Step, Any]:
     """A row of landers."""
 

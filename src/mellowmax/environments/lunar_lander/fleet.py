@@ -26,7 +26,7 @@ CPU_BLOCK = 256
 GPU_BLOCK = 128
 
 
-@custom_vmap
+@custom_vmap  # type: ignore[untyped-decorator]
 def fly(state: State, action: Array, one: Array, two: Array, world: World) -> Step:
     """A step of each of a row of landers; the arguments are `physics.advance`'s, `[n]` each."""
     arguments = (state, action, one, two, world)
@@ -36,7 +36,7 @@ def fly(state: State, action: Array, one: Array, two: Array, world: World) -> St
     return result
 
 
-@fly.def_vmap
+@fly.def_vmap  # type: ignore[untyped-decorator]
 def _many_rows(size: int, batched: Any, *arguments: Any) -> tuple[Step, Any]:
     """Rows of landers as one row."""
 
@@ -62,13 +62,14 @@ def fly_in_blocks(
     padded, rows = _padded(arguments, count, block)
     blocks = jax.tree.map(lambda x: x.reshape(rows, block), padded)
     result = lax.map(lambda each: _kept(*each), blocks)
-    return jax.tree.map(lambda x: x.reshape(-1)[:count], result)
+    step: Step = jax.tree.map(lambda x: x.reshape(-1)[:count], result)
+    return step
 
 
 def _kept(state: State, action: Array, one: Array, two: Array, world: World) -> Step:
     """A step of a block of landers, compiled for a CPU."""
     # No action is below 0, but only the running program knows.
-    with kept_by(select(jnp.min(action) < 0, 2.0, 1.0).astype(jnp.float32)):
+    with kept_by(select(jnp.min(action) < 0, 2.0, 1.0)):
         return advance(state, action, one, two, world)
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
-
 from .bodies import (
     ANGULAR_SLOP,
     HULL,
@@ -69,7 +67,6 @@ def prepare(hinge: Hinge, joint: Joint, hull: Place, leg: Place) -> tuple[JointR
     )
     angle = leg.angle - hull.angle - hinge.reference
     at = select(angle <= hinge.lower, -1, select(angle >= hinge.upper, 1, 0))
-    at = at.astype(jnp.int32)
     limit = select((at == joint.at) & (at != 0), joint.limit, 0.0)
     row = JointRow(arm_a, arm_b, at, k13, k23, inverse2, inverse3)
     return row, joint._replace(at=at, limit=limit)

@@ -50,4 +50,5 @@ def keep(tree: T) -> T:
         kept = x.astype(jnp.float32) / unit
         return kept > 0.5 if x.dtype == jnp.bool_ else kept.astype(x.dtype)
 
-    return jax.tree.map(one, tree)
+    kept: T = jax.tree.map(one, tree)
+    return kept

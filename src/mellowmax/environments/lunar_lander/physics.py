@@ -130,7 +130,7 @@ def advance(
     hull_flown, *legs_flown = _parts(flown)
     crash = of_hull.manifolds[0].touches | hull_flown.on_ground
     right, left = (
-        Leg(Motion(end.place, end.speed), joint, *end.contacts, end.on_ground)
+        Leg(Motion(end.place, end.speed), joint, end.contacts[0], end.contacts[1], end.on_ground)
         for end, joint in zip(legs_flown, pushed.joints, strict=True)
     )
     new = state._replace(
@@ -152,7 +152,8 @@ def _judge(
     seen = keep(observation(new, world.height))
     shaping = keep(_shaping(seen))
     reward = select(state.fresh, 0.0, shaping - state.shaping) - fuel
-    lost = crash | (jnp.abs(seen[0]) >= 1.0)
+    # No lander comes below the floor; one that is put there is lost, and does not fall for ever.
+    lost = crash | (jnp.abs(seen[0]) >= 1.0) | (new.hull.place.centre.y < -VIEW.y)
     reward = select(lost, -100.0, reward)
     reward = select(asleep, 100.0, reward)
     finite, reward, lost = keep((_is_finite(new), reward, lost))

@@ -129,19 +129,19 @@ def solve_velocities(
         speeds.append(speed)
 
     def press(
-        rows: list[ContactRow], pressed: tuple[Pressed, ...], speeds: tuple[Speed, ...]
-    ) -> tuple[tuple[Pressed, ...], tuple[Speed, ...]]:
+        rows: list[ContactRow], pressed: tuple[Pressed, Pressed], speeds: tuple[Speed, Speed]
+    ) -> tuple[tuple[Pressed, Pressed], tuple[Speed, Speed]]:
         """One pass over a contact of each leg."""
-        pairs = [
+        (right, right_speed), (left, left_speed) = (
             contacts.press(*each, LEG_WEIGHT) for each in zip(rows, pressed, speeds, strict=True)
-        ]
-        return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+        )
+        return (right, left), (right_speed, left_speed)
 
     def iterate(now: _Impulses) -> _Impulses:
         hull, legs, hinges = now.hull, list(now.legs), list(now.joints)
         for i in (1, 0):
             hinges[i], hull, legs[i] = joints.pull(HINGES[i], rows[i], hinges[i], hull, legs[i])
-        pressed, speeds = [], tuple(legs)
+        pressed, speeds = [], (legs[0], legs[1])
         for j in range(2):
             old = (now.pressed[j], speeds)
             new, speeds = _if(touching[j], functools.partial(press, contact_rows[j], *old), old)

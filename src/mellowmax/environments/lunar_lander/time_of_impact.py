@@ -211,7 +211,8 @@ def _axis(edge: Edge, vertices: Sequence[Vector], pose: Pose, simplex: Simplex) 
 
 def _unit(v: Vector) -> Vector:
     size = length(v)
-    return v * (1.0 / select(size > 0.0, size, 1.0))
+    scale = 1.0 / select(size > 0.0, size, 1.0)
+    return Vector(v.x * scale, v.y * scale)
 
 
 def _deepest(

@@ -40,7 +40,7 @@ class Shape(NamedTuple):
 
     vertices: Sequence[Vector]
     normals: Sequence[Vector]
-    count: int | Array
+    corners: int | Array
     """How many of the vertices there are; the last one is repeated."""
     weight: Weight
     friction: float | Array
@@ -70,7 +70,8 @@ def any_body(is_hull: Array) -> Shape:
             normals=body.normals + body.normals[-1:] * missing,
         )
 
-    return select(is_hull, of(HULL), of(LEG))
+    shape: Shape = select(is_hull, of(HULL), of(LEG))
+    return shape
 
 
 def manifold_with(shape: Shape, place: Place, edge: Array, terrain: Sequence[Array]) -> Manifold:
@@ -82,7 +83,7 @@ def manifold_with(shape: Shape, place: Place, edge: Array, terrain: Sequence[Arr
         place.centre,
         pose,
         keep(edge_at(edge, terrain)),
-        shape.count,
+        shape.corners,
     )
 
 
@@ -152,11 +153,12 @@ def touch(
         first, second = (
             remember(old, edge, manifold) for edge, manifold in zip(edges, (one, two), strict=True)
         )
-        return select(
+        in_order: Touch = select(
             one.touches,
             Touch((first, second), (one, two)),
             Touch((second, first), (two, one)),
         )
+        return in_order
 
     none, nothing = no_contact(place.angle), no_manifold(place.angle)
     in_air = Touch((none, none), (nothing, nothing))

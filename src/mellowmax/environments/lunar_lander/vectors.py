@@ -51,10 +51,11 @@ class Vector(NamedTuple):
     def __neg__(self) -> Vector:
         return Vector(-self.x, -self.y)
 
-    def __mul__(self, factor: Any) -> Vector:  # type: ignore[override]
+    def __mul__(self, factor: Any) -> Vector:
         return Vector(self.x * factor, self.y * factor)
 
-    __rmul__ = __mul__  # type: ignore[assignment]
+    def __rmul__(self, factor: Any) -> Vector:
+        return Vector(self.x * factor, self.y * factor)
 
 
 class Rotation(NamedTuple):
@@ -135,7 +136,7 @@ def right_of(v: Vector) -> Vector:
     return Vector(v.y, -v.x)
 
 
-def select(condition: Array, yes: T, no: T) -> T:
+def select(condition: Array, yes: Any, no: Any) -> Any:
     """`jnp.where` for trees of arrays and plain numbers, which become numbers of 32 bits."""
 
     def one(a: Any, b: Any) -> Array:

@@ -1,0 +1,96 @@
+"""Landers of Gymnasium and ours side by side, in one compiled program for all tests."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mellowmax.environments import lunar_lander
+from mellowmax.environments.lunar_lander import environment, fleet, physics
+
+COUNT = 16
+"""How many landers there are; every test has as many, so that one program serves all."""
+FORCE = 1000.0
+
+
+class Recorded:
+    """A generator of random numbers that notes what it has given."""
+
+    def __init__(self, seed):
+        self.rng, self.given = np.random.default_rng(seed), []
+
+    def uniform(self, low, high, size=None):
+        self.given.append(self.rng.uniform(low, high, size))
+        return self.given[-1]
+
+    def take(self):
+        given, self.given = self.given, []
+        return given
+
+
+class Pair:
+    """As many of Gymnasium's landers as of ours, which get the same random numbers."""
+
+    def __init__(self, seeds, program):
+        gymnasium = pytest.importorskip("gymnasium")
+        pytest.importorskip("Box2D")
+        self.program = program
+        self.theirs = [gymnasium.make("LunarLander-v3").unwrapped for _ in seeds]
+        uniforms, dispersion, self.seen = [], [], []
+        for lander, seed in zip(self.theirs, seeds, strict=True):
+            lander._np_random = Recorded(seed)
+            self.seen.append(lander.reset()[0])
+            heights, x, y, one, two = lander._np_random.take()
+            push = [(force + FORCE) / (2 * FORCE) for force in (x, y)]
+            uniforms.append([*(heights / (400 / 60)), *push, 0.5, 0.5])
+            dispersion.append([one, two])
+        state = environment.start(list(np.transpose(uniforms).astype(np.float32)))
+        self.ours = program(state, np.zeros(COUNT, np.int32), *np.float32(dispersion).T)
+
+    def step(self, actions, state=None):
+        """A step of both: what Gymnasium returns, as arrays."""
+        results = [
+            lander.step(int(action))[:3]
+            for lander, action in zip(self.theirs, actions, strict=True)
+        ]
+        dispersion = np.float32([lander._np_random.take() for lander in self.theirs])
+        state = self.ours.state if state is None else state
+        self.ours = self.program(state, np.asarray(actions, np.int32), *dispersion.T)
+        return [np.array(each) for each in zip(*results, strict=True)]
+
+
+@functools.cache
+def compiled():
+    world = environment._world(lunar_lander.params())
+    world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), world)
+    fly = jax.jit(fleet.fly_in_blocks)
+
+    def program(state, action, one, two):
+        # As strict as JAX can be: nothing is promoted by accident.
+        with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+            return fly(state, action, one, two, world)
+
+    return program
+
+
+@pytest.fixture(scope="session")
+def program():
+    """A step of `COUNT` landers."""
+    return compiled()
+
+
+@pytest.fixture(scope="session")
+def pair(program):
+    """What makes Gymnasium's landers and ours from seeds."""
+    return lambda seeds: Pair(seeds, program)
+
+
+@pytest.fixture(scope="session")
+def observed():
+    """What is seen of landers, `[n, 8]`."""
+    height = np.float32(400 / 60)
+    return lambda state: np.stack([np.asarray(x) for x in physics.observation(state, height)], -1)
