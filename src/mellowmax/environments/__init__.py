@@ -13,7 +13,7 @@ from types import ModuleType
 from .._common.extras import needed_by
 from .._common.gymnasium_ids import register
 
-__all__ = ["tabular", "taxi", "two_state"]
+__all__ = ["lunar_lander", "tabular", "taxi", "two_state"]
 
 register()
 

@@ -27,6 +27,7 @@ from .vectors import Array, Pose, Vector, clip, cross, dot, pose_at, right_of, s
 
 __all__ = [
     "ContactRow",
+    "PointRow",
     "Pressed",
     "Weight",
     "correct_position",

@@ -85,8 +85,8 @@ def reset(key: jax.Array, params: Params) -> State:
 
     Examples:
         >>> import jax
-        >>> state = reset(jax.random.key(0), params())
-        >>> observe(state, params()).shape
+        >>> state = jax.eval_shape(reset, jax.random.key(0), params())
+        >>> jax.eval_shape(observe, state, params()).shape
         (8,)
     """
     of_start, of_step = jax.random.split(key)
@@ -107,11 +107,15 @@ def step(key: jax.Array, state: State, action: ArrayLike, params: Params) -> Ste
         (the reward is -100), or by coming to rest (it is 100). There is no limit of steps.
 
     Examples:
+        What a thousand landers earn in a step. It is not run here, since compiling takes half a
+        minute on a CPU:
+
         >>> import jax
-        >>> state = reset(jax.random.key(0), params())
-        >>> state, reward, terminated = step(jax.random.key(1), state, 2, params())
-        >>> print(terminated)
-        False
+        >>> keys = jax.random.split(jax.random.key(0), 1000)
+        >>> states = jax.eval_shape(jax.vmap(reset, (0, None)), keys, params())
+        >>> fly = jax.vmap(step, (0, 0, None, None))
+        >>> jax.eval_shape(fly, keys, states, 2, params()).reward.shape
+        (1000,)
     """
     one, two = jax.random.uniform(key, (2,), jnp.float32, -1.0, 1.0)
     result: Step = _step(state, jnp.asarray(action, jnp.int32), one, two, _world(params))
