@@ -7,13 +7,9 @@ with
 
     D(t) = sum(u exp(-t u)) / sum(exp(-t u)) = d.
 
-`log D` falls with a slope between minus the largest gap and minus the smallest one, `s`, which
-brackets the root in closed form, and is so nearly straight that Halley's method on it needs few
-steps. Its correction is kept between 1/2 and 2: far from the root it would mislead. Its slope and
-bend are taken of `log D` over `log t`, which has no unit, and `exp(-t s)` is factored out of every
-sum: nothing leaves the range of numbers however near the policy is to the greedy one. Rows that are
-too narrow for `D(t) - d` to keep its digits take the first terms of the root's series, `t / k =
-1/2 - k k3 / (24 k2) + k^2 (k4 / k2 - (k3 / k2)^2) / 48`, with the cumulants of the gaps.
+`root` searches for it. Rows that are too narrow for `D(t) - d` to keep its digits take the first
+terms of the root's series, `t / k = 1/2 - k k3 / (24 k2) + k^2 (k4 / k2 - (k3 / k2)^2) / 48`, with
+the cumulants of the gaps.
 
 An action that was filled with -1e30 may be 1e60 units below the best. Beyond `eps^-1.5` units an
 action is called far. If the mean gap of the others is above `d`, they decide the
@@ -43,7 +39,6 @@ from .gaps import (
     exponents,
     gaps,
     in_units,
-    infinitely_wide,
     mellow_exponent,
     normalised,
     omega_slope,
@@ -51,7 +46,8 @@ from .gaps import (
     units,
     without_weight,
 )
-from .libraries import State, iterate, truth
+from .libraries import truth
+from .root import find_root, number, weighted_actions
 from .row_function import RowFunction
 
 __all__ = [
@@ -62,9 +58,6 @@ __all__ = [
     "temperature_by_omega",
     "temperature_by_q",
 ]
-
-LIMIT = 60
-"""Steps at most: several times what any row is known to need."""
 
 
 class _Far(NamedTuple):
@@ -135,7 +128,7 @@ def _relative_temperature(xp: Namespace, q: Array, omega: Array, mask: Array | N
         unit = xp.where(tied, beyond, unit)
         log_target = xp.where(tied, log_rest, log_target)
         strength = xp.where(tied, g.strength * far.length, strength)
-    root = _root(xp, g, unit, strength, log_target)
+    root = find_root(xp, g, unit, strength, log_target)
     ratio = xp.minimum(root / row.strength, 1.0)
     if truth(xp.any(row.narrow)) is not False:
         ratio = xp.where(row.narrow, _narrow_ratio(xp, g, row), ratio)
@@ -161,16 +154,7 @@ def _mean_of_others(xp: Namespace, g: Gaps, row: UnitRow, far: _Far) -> Array:
 
 def _others(xp: Namespace, g: Gaps, far: _Far) -> Array:
     """How many actions have weight and are not far: the best at least."""
-    return _weighted_actions(xp, g) - _number(xp, far.actions, g)
-
-
-def _weighted_actions(xp: Namespace, g: Gaps) -> Array | int:
-    """How many actions of each row have weight: those that count and are not at -infinity."""
-    return count(xp, g) if g.weightless is None else _number(xp, ~g.weightless, g)
-
-
-def _number(xp: Namespace, actions: Array, g: Gaps) -> Array:
-    return xp.sum(xp.astype(actions, g.gap.dtype), axis=0, keepdims=True)
+    return weighted_actions(xp, g) - number(xp, far.actions, g)
 
 
 def _narrow_ratio(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
@@ -184,64 +168,6 @@ def _narrow_shape(xp: Namespace, g: Gaps, row: UnitRow) -> tuple[Array, ...]:
     c, second, third, fourth = cumulants(xp, g, xp.where(row.narrow, row.unit, 0.0))
     second = xp.where(second == 0, 1.0, second)
     return xp.where(row.narrow, row.strength, 0.0), c, second, third / second, fourth / second
-
-
-def _root(xp: Namespace, g: Gaps, unit: Array, strength: Array, log_target: Array) -> Array:
-    """`t` below the strength with `log D(t) = log_target`, by Halley's method inside a bracket.
-
-    Gaps that are nothing beside the average gap, which is of the order of 1, are ties.
-    """
-    info = xp.finfo(unit.dtype)
-    unit = xp.where(unit < info.eps**2, 0.0, unit)
-    positive = unit > 0
-    smallest = xp.min(xp.where(positive, unit, info.max), axis=0, keepdims=True)
-    beyond = xp.where(positive, unit - smallest, 0.0)
-    larger = _number(xp, positive, g)
-    finite = _weighted_actions(xp, g)
-    ties = finite - larger
-    others = unit.shape[0] - larger
-    log_mean = xp.log(xp.sum(unit / finite, axis=0, keepdims=True))
-    steepest = xp.max(unit, axis=0, keepdims=True)
-    low = xp.maximum((log_mean - log_target) / steepest, info.smallest_normal)
-    high = xp.maximum(xp.log(larger * smallest / ties) - log_target, 1.0) / smallest
-    high = xp.maximum(xp.minimum(strength, high), low)
-    start = xp.minimum(xp.maximum(strength / 2, low), high)
-
-    def halley(state: State) -> tuple[State, Array]:
-        t, low, high = state
-        weight = xp.exp(-t * beyond)
-        total = xp.sum(weight, axis=0, keepdims=True) - others
-        share = unit * weight
-        first = xp.sum(share, axis=0, keepdims=True)
-        x = t * unit
-        share = x * (share / first)  # of the average gap: products of small gaps underflow
-        second = xp.sum(share, axis=0, keepdims=True)
-        third = xp.sum(x * share, axis=0, keepdims=True)
-        factor = xp.exp(-t * smallest)
-        everything = ties + factor * total
-        mean = t * (factor * first / everything)
-        excess = xp.log(first / everything) - t * smallest - log_target
-        slope = xp.maximum(second - mean, 2 * info.smallest_normal**0.5)  # of -log D over log t
-        bend = third - second * second - mean * slope
-        curl = 0.5 * excess * (bend / slope / slope)
-        rounding = 4 * info.eps * (1 + t * smallest + xp.abs(log_target))
-        close = info.eps ** (1 / 3) / 8  # the step after this ends at rounding
-        small = (xp.abs(excess) <= close) & (xp.abs(curl) <= close)
-        done = ~(xp.abs(excess) > rounding) | small
-        low = xp.where(excess > 0, t, low)
-        high = xp.where(excess < 0, t, high)
-        step = t + t * (excess / (slope * xp.minimum(xp.maximum(1 - curl, 0.5), 2.0)))
-        outside = (step < low * (1 - 8 * info.eps)) | (step > high * (1 + 8 * info.eps))
-        step = xp.where(outside, xp.sqrt(low) * xp.sqrt(high), step)
-        step = xp.minimum(xp.maximum(step, low), high)
-        return (step, low, high), done
-
-    root = iterate(xp, halley, (start, low, high), LIMIT)[0]
-    rows = infinitely_wide(xp, g)
-    if rows is None:
-        return root
-    out_of_reach = rows & ~(log_target < log_mean)  # as low as mellowmax: the limit is b = 0
-    return xp.where(out_of_reach, 0.0, root)
 
 
 # Derivatives of the relative temperature.

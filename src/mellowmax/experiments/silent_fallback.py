@@ -17,19 +17,16 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from .._typing import ArrayT, Mask, Numbers
-from ..environments import taxi
-from ..learning import sarsa, train
+from .._typing import ArrayT, Floats, Mask, Numbers
 from ..policies import boltzmann_log_policy, boltzmann_policy, mellowmax_temperature
 from ..softmax import Mellowmax
 from .item import Spec
 
-__all__ = ["SilentFallback", "best_rates", "distances", "run"]
+__all__ = ["SilentFallback", "best_rates", "distances", "softmaxes", "tabulate"]
 
 _COLUMNS = ["parameter", "low", "high", "learning_rate", "mean_reward", "standard_error"]
 
 
-@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class SilentFallback(Mellowmax):
     """Mellowmax, with a policy that is right where its inverse temperature is in a bracket.
@@ -65,26 +62,22 @@ class SilentFallback(Mellowmax):
         return jnp.where((self.low <= root) & (root <= self.high), root, self.omega)
 
 
-def run(spec: Spec, *, bins: int) -> pd.DataFrame:
-    """The mean reward of SARSA on the taxi for each bracket and learning rate.
+def softmaxes(spec: Spec) -> SilentFallback:
+    """One for each bracket of a cell of figure 9, `[brackets, 1]`."""
+    low, high = np.array(spec["brackets"]).T[:, :, None]
+    return SilentFallback(spec["parameter"], low, high)
+
+
+def tabulate(spec: Spec, rewards: Floats) -> pd.DataFrame:
+    """The mean reward for each bracket and learning rate.
 
     Args:
         spec: of a cell of figure 9, with `brackets`.
-        bins: into how many stretches the steps are cut.
+        rewards: what SARSA earned, `[brackets, rates, runs, bins]`.
     """
     low, high = np.array(spec["brackets"]).T[:, :, None]
     rates = np.array(spec["learning_rates"])
-    result = train(
-        sarsa(SilentFallback(spec["parameter"], low, high), rates),
-        taxi.params(slip=spec["slip"]),
-        steps=spec["steps"],
-        runs=spec["runs"],
-        bins=bins,
-        tables=False,
-        seed=spec["seed"],
-    )
-    assert result.rewards is not None
-    means = result.rewards.astype(np.float64).mean(-1)  # brackets, rates, runs
+    means = rewards.mean(-1)
     every = np.broadcast_to(rates, means.shape[:2])
     columns = {
         "parameter": spec["parameter"],

@@ -107,8 +107,7 @@ def step(key: jax.Array, state: State, action: ArrayLike, params: Params) -> Ste
         (the reward is -100), or by coming to rest (it is 100). There is no limit of steps.
 
     Examples:
-        What a thousand landers earn in a step. It is not run here, since compiling takes half a
-        minute on a CPU:
+        What a thousand landers earn in a step. It is not run here, since compiling takes a while:
 
         >>> import jax
         >>> keys = jax.random.split(jax.random.key(0), 1000)

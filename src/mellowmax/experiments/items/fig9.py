@@ -200,14 +200,10 @@ def _parameters(config: Config, policy: str) -> tuple[float, ...]:
     return config.epsilons if policy == "epsilon-greedy" else config.inverse_temperatures
 
 
-def run(spec: Spec) -> pd.DataFrame:
-    """The mean reward for each learning rate, and that of planning's policy."""
-    if spec["policy"] == FALLBACK:
-        return silent_fallback.run(spec, bins=BINS)
-    softmax = SOFTMAXES[spec["policy"]](spec["parameter"])  # type: ignore[call-arg]
-    rates = np.array(spec["learning_rates"])
+def _rewards(softmax: Softmax, spec: Spec) -> Floats:
+    """What SARSA earns on the taxi, for each learning rate, run and stretch of the steps."""
     result = train(
-        sarsa(softmax, rates),
+        sarsa(softmax, np.array(spec["learning_rates"])),
         taxi.params(slip=spec["slip"]),
         steps=spec["steps"],
         runs=spec["runs"],
@@ -216,14 +212,22 @@ def run(spec: Spec) -> pd.DataFrame:
         seed=spec["seed"],
     )
     assert result.rewards is not None
-    rewards = result.rewards.astype(np.float64)
+    return result.rewards.astype(np.float64)
+
+
+def run(spec: Spec) -> pd.DataFrame:
+    """The mean reward for each learning rate, and that of planning's policy."""
+    if spec["policy"] == FALLBACK:
+        return silent_fallback.tabulate(spec, _rewards(silent_fallback.softmaxes(spec), spec))
+    softmax = SOFTMAXES[spec["policy"]](spec["parameter"])  # type: ignore[call-arg]
+    rewards = _rewards(softmax, spec)
     means = rewards.mean(-1)
     planned, converged = planned_reward(softmax, spec["slip"])
     return pd.DataFrame(
         {
             "policy": spec["policy"],
             "parameter": spec["parameter"],
-            "learning_rate": rates,
+            "learning_rate": spec["learning_rates"],
             "mean_reward": means.mean(1),
             "standard_error": means.std(1, ddof=1) / np.sqrt(spec["runs"]),
             "last_tenth": rewards[..., -1].mean(1),

@@ -6,7 +6,7 @@ import numpy as np
 
 import mellowmax as mm
 from awkward import awkward_rows
-from mellowmax._rows import temperature
+from mellowmax._rows import root
 
 
 def test_few_steps_are_enough(monkeypatch):
@@ -22,7 +22,7 @@ def test_few_steps_are_enough(monkeypatch):
                 steps.append(taken)
                 return state
 
-    monkeypatch.setattr(temperature, "iterate", counting)
+    monkeypatch.setattr(root, "iterate", counting)
     for n in (2, 3, 5, 18):
         for dtype in (np.float64, np.float32):
             q, omega = awkward_rows(np.random.default_rng(n), n, 3000, 30)

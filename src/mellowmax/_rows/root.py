@@ -1,0 +1,91 @@
+"""The search for the inverse temperature: the `t` at which an average gap has a given size.
+
+With the gaps `u` of a row, in units in which what is looked for is of the order of 1,
+
+    D(t) = sum(u exp(-t u)) / sum(exp(-t u)) = d.
+
+`log D` falls with a slope between minus the largest gap and minus the smallest one, `s`, which
+brackets the root in closed form, and is so nearly straight that Halley's method on it needs few
+steps. Its correction is kept between 1/2 and 2: far from the root it would mislead. Its slope and
+bend are taken of `log D` over `log t`, which has no unit, and `exp(-t s)` is factored out of every
+sum: nothing leaves the range of numbers however near the policy is to the greedy one.
+"""
+
+from __future__ import annotations
+
+from .._typing import Array, Namespace
+from .gaps import Gaps, count, infinitely_wide
+from .libraries import State, iterate
+
+__all__ = ["find_root", "number", "weighted_actions"]
+
+LIMIT = 60
+"""Steps at most: several times what any row is known to need."""
+
+
+def find_root(xp: Namespace, g: Gaps, unit: Array, strength: Array, log_target: Array) -> Array:
+    """`t` below the strength with `log D(t) = log_target`, by Halley's method inside a bracket.
+
+    Gaps that are nothing beside the average gap, which is of the order of 1, are ties.
+    """
+    info = xp.finfo(unit.dtype)
+    unit = xp.where(unit < info.eps**2, 0.0, unit)
+    positive = unit > 0
+    smallest = xp.min(xp.where(positive, unit, info.max), axis=0, keepdims=True)
+    beyond = xp.where(positive, unit - smallest, 0.0)
+    larger = number(xp, positive, g)
+    finite = weighted_actions(xp, g)
+    ties = finite - larger
+    others = unit.shape[0] - larger
+    log_mean = xp.log(xp.sum(unit / finite, axis=0, keepdims=True))
+    steepest = xp.max(unit, axis=0, keepdims=True)
+    low = xp.maximum((log_mean - log_target) / steepest, info.smallest_normal)
+    high = xp.maximum(xp.log(larger * smallest / ties) - log_target, 1.0) / smallest
+    high = xp.maximum(xp.minimum(strength, high), low)
+    start = xp.minimum(xp.maximum(strength / 2, low), high)
+
+    def halley(state: State) -> tuple[State, Array]:
+        t, low, high = state
+        weight = xp.exp(-t * beyond)
+        total = xp.sum(weight, axis=0, keepdims=True) - others
+        share = unit * weight
+        first = xp.sum(share, axis=0, keepdims=True)
+        x = t * unit
+        share = x * (share / first)  # of the average gap: products of small gaps underflow
+        second = xp.sum(share, axis=0, keepdims=True)
+        third = xp.sum(x * share, axis=0, keepdims=True)
+        factor = xp.exp(-t * smallest)
+        everything = ties + factor * total
+        mean = t * (factor * first / everything)
+        excess = xp.log(first / everything) - t * smallest - log_target
+        slope = xp.maximum(second - mean, 2 * info.smallest_normal**0.5)  # of -log D over log t
+        bend = third - second * second - mean * slope
+        curl = 0.5 * excess * (bend / slope / slope)
+        rounding = 4 * info.eps * (1 + t * smallest + xp.abs(log_target))
+        close = info.eps ** (1 / 3) / 8  # the step after this ends at rounding
+        small = (xp.abs(excess) <= close) & (xp.abs(curl) <= close)
+        done = ~(xp.abs(excess) > rounding) | small
+        low = xp.where(excess > 0, t, low)
+        high = xp.where(excess < 0, t, high)
+        step = t + t * (excess / (slope * xp.minimum(xp.maximum(1 - curl, 0.5), 2.0)))
+        outside = (step < low * (1 - 8 * info.eps)) | (step > high * (1 + 8 * info.eps))
+        step = xp.where(outside, xp.sqrt(low) * xp.sqrt(high), step)
+        step = xp.minimum(xp.maximum(step, low), high)
+        return (step, low, high), done
+
+    root = iterate(xp, halley, (start, low, high), LIMIT)[0]
+    rows = infinitely_wide(xp, g)
+    if rows is None:
+        return root
+    out_of_reach = rows & ~(log_target < log_mean)  # as low as mellowmax: the limit is b = 0
+    return xp.where(out_of_reach, 0.0, root)
+
+
+def weighted_actions(xp: Namespace, g: Gaps) -> Array | int:
+    """How many actions of each row have weight: those that count and are not at -infinity."""
+    return count(xp, g) if g.weightless is None else number(xp, ~g.weightless, g)
+
+
+def number(xp: Namespace, actions: Array, g: Gaps) -> Array:
+    """How many of some actions each row has."""
+    return xp.sum(xp.astype(actions, g.gap.dtype), axis=0, keepdims=True)
