@@ -177,6 +177,10 @@ class Exact:
         small = small + np.where(self.gap < beside, np.abs(log_c * (self.gap - self.average)), 0)
         lost = np.sum(small, axis=1, keepdims=True) * np.abs(self.b_by_q)
         lost = lost + np.abs(self.b) * underflown
+        if policy:  # and the constant is there when it is computed, with its rounding
+            distance = np.sum(self.policy * np.abs(self.gap - self.average), axis=1, keepdims=True)
+            moved = np.abs(self.b) * self.policy + distance * np.abs(self.b_by_q)
+            lost = lost + 8 * eps * np.max(np.abs(cotangent), axis=1, keepdims=True) * moved
         return direct + through, size, lost
 
 

@@ -5,10 +5,10 @@ is a function of the gaps alone. Working on gaps is what makes both right for ev
 exponential overflows, nothing cancels, ties are exactly 0. A negative parameter turns the row
 around (`-q`, `-parameter`), so one form serves both signs.
 
-Gaps are differences, and two kinds of rows have some that are no normal number: the distance of two
-huge values overflows, that of two tiny ones is subnormal, which XLA takes for 0. Such a row is
-multiplied by a power of two, which is exact, and the parameter divided by it: `strength * gap` is
-`|parameter| * (top - q)` in every row.
+Gaps are differences, and two kinds of them are no normal number: the distance of two huge values
+overflows, that of two tiny ones is subnormal, which XLA takes for 0. So gaps are in units of a
+`scale` and the parameter is multiplied by it: `strength * gap` is `|parameter| * (top - q)`. The
+scale is a power of two: 2, or less in a row whose parameter is so large that tiny gaps count.
 
 Where squares and quotients of gaps are needed, even that is not enough: beside an action that was
 filled with -1e30, the gaps that matter are 1e-30 of the range, and their squares underflow. A
@@ -71,34 +71,34 @@ def gaps(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Gaps:
     is_infinite = strength == xp.inf
     infinite = None if truth(xp.any(is_infinite)) is False else is_infinite
 
-    value = q if truth(xp.any(parameter < 0)) is False else q * sign
+    scale = _scale(xp, q, strength, mask)
+    value = q * (sign / scale)
     if mask is not None:
         value = xp.where(mask, value, -xp.inf)
-    all_finite = truth(xp.all(xp.isfinite(value)))
-    finite = value if all_finite else xp.where(value > -xp.inf, value, xp.inf)
     top = xp.max(value, axis=0, keepdims=True)
-    bottom = xp.min(finite, axis=0, keepdims=True)
-    scale = _scale(xp, xp.maximum(xp.abs(top), xp.abs(bottom)), strength)
-    if truth(xp.all(scale == 1)) is not True:
-        value, top, bottom = value / scale, top / scale, bottom / scale
-    gap, largest = top - value, top - bottom
+    gap = top - value
+    largest = xp.max(gap, axis=0, keepdims=True)
     weightless = None
-    if not all_finite:
+    if truth(xp.all(xp.isfinite(largest))) is not True:
         gap = xp.where((value == top) & (xp.abs(top) == xp.inf), 0.0, gap)
         weightless = gap == xp.inf  # XLA makes slow code of `isinf`
         weightless = weightless if mask is None else weightless | ~mask
         gap = xp.where(weightless, 0.0, gap)
-        largest = xp.where((top == xp.inf) | (bottom > top), 0.0, largest)
+        largest = xp.max(gap, axis=0, keepdims=True)
     strength = xp.minimum(strength * scale, xp.finfo(q.dtype).max)
     return Gaps(top, gap, largest, scale, weightless, mask, sign, strength, infinite)
 
 
-def _scale(xp: Namespace, size: Array, strength: Array) -> Array:
-    """2 for a row with a huge value, a small one for tiny values that are told apart, else 1."""
-    info, one = xp.finfo(size.dtype), xp.ones_like(size)
-    scale = xp.where(size > info.max / 4, 2 * one, one)
-    tiny = (size < info.smallest_normal**0.5) & (strength > 1)
-    return xp.where(tiny, 0.5 * info.eps * one, scale)
+def _scale(xp: Namespace, q: Array, strength: Array, mask: Array | None) -> Array:
+    """2, so that no gap overflows; less where the parameter is so large that tiny gaps count."""
+    info, one = xp.finfo(q.dtype), xp.ones_like(strength)
+    strong = strength > 1024
+    if truth(xp.any(strong)) is False:
+        return 2 * one
+    size = xp.abs(q) if mask is None else xp.where(mask, xp.abs(q), 0.0)
+    size = xp.max(xp.where(size < xp.inf, size, 0.0), axis=0, keepdims=True)
+    tiny, huge = size < info.smallest_normal**0.5, size > info.max / 4
+    return xp.where(strong & ~huge, xp.where(tiny, 0.5 * info.eps * one, one), 2 * one)
 
 
 def gaps_to_best(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Gaps:
@@ -150,7 +150,10 @@ def normalised(xp: Namespace, g: Gaps, weight: Array) -> Array:
 
 def mean_gap(xp: Namespace, g: Gaps) -> Array:
     """The plain average of the gaps."""
-    mean = xp.sum(g.gap / count(xp, g), axis=0, keepdims=True)
+    n = count(xp, g)
+    mean = xp.sum(g.gap, axis=0, keepdims=True) / n  # which loses no tiny gap, but may overflow
+    if truth(xp.all(mean < xp.inf)) is not True:
+        mean = xp.where(mean == xp.inf, xp.sum(g.gap / n, axis=0, keepdims=True), mean)
     rows = infinitely_wide(xp, g)
     return mean if rows is None else xp.where(rows, xp.inf, mean)
 
@@ -223,8 +226,11 @@ def unit_row(xp: Namespace, g: Gaps) -> UnitRow:
 
 
 def in_units(xp: Namespace, g: Gaps, per_unit: Array) -> Array:
-    """The gaps in units, cut so that they leave room for a factor of up to 4096."""
-    return xp.minimum(g.gap * per_unit, xp.finfo(g.gap.dtype).max / 4096)
+    """The gaps in units, cut so that they leave room for a factor or a sum of up to a million."""
+    most = xp.finfo(g.gap.dtype).max / 2**20
+    if truth(xp.all(g.range * per_unit < most)):
+        return g.gap * per_unit
+    return xp.minimum(g.gap * per_unit, most)
 
 
 def units(xp: Namespace, x: Array) -> Array:

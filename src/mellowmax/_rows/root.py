@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from .._typing import Array, Namespace
 from .gaps import Gaps, count, infinitely_wide
-from .libraries import State, iterate
+from .libraries import State, iterate, truth
 
 __all__ = ["find_root", "number", "weighted_actions"]
 
@@ -29,47 +29,51 @@ def find_root(xp: Namespace, g: Gaps, unit: Array, strength: Array, log_target: 
     Gaps that are nothing beside the average gap, which is of the order of 1, are ties.
     """
     info = xp.finfo(unit.dtype)
-    unit = xp.where(unit < info.eps**2, 0.0, unit)
-    positive = unit > 0
+    positive = unit >= info.eps**2
+    unit = xp.where(positive, unit, 0.0)
     smallest = xp.min(xp.where(positive, unit, info.max), axis=0, keepdims=True)
     beyond = xp.where(positive, unit - smallest, 0.0)
     larger = number(xp, positive, g)
     finite = weighted_actions(xp, g)
     ties = finite - larger
     others = unit.shape[0] - larger
-    log_mean = xp.log(xp.sum(unit / finite, axis=0, keepdims=True))
+    log_mean = xp.log(xp.sum(unit, axis=0, keepdims=True) / finite)
     steepest = xp.max(unit, axis=0, keepdims=True)
     low = xp.maximum((log_mean - log_target) / steepest, info.smallest_normal)
     high = xp.maximum(xp.log(larger * smallest / ties) - log_target, 1.0) / smallest
     high = xp.maximum(xp.minimum(strength, high), low)
     start = xp.minimum(xp.maximum(strength / 2, low), high)
 
+    digits = 1 + xp.abs(log_target)
+
     def halley(state: State) -> tuple[State, Array]:
         t, low, high = state
         weight = xp.exp(-t * beyond)
         total = xp.sum(weight, axis=0, keepdims=True) - others
-        share = unit * weight
-        first = xp.sum(share, axis=0, keepdims=True)
         x = t * unit
-        share = x * (share / first)  # of the average gap: products of small gaps underflow
-        second = xp.sum(share, axis=0, keepdims=True)
-        third = xp.sum(x * share, axis=0, keepdims=True)
-        factor = xp.exp(-t * smallest)
-        everything = ties + factor * total
-        mean = t * (factor * first / everything)
-        excess = xp.log(first / everything) - t * smallest - log_target
+        share = x * weight
+        first = xp.sum(share, axis=0, keepdims=True)
+        share = x * share
+        second = xp.sum(share, axis=0, keepdims=True) / first
+        third = xp.sum(x * share, axis=0, keepdims=True) / first
+        depth = t * smallest
+        factor = xp.exp(-depth)
+        ratio = first / (ties + factor * total)
+        mean = factor * ratio
+        excess = xp.log(ratio / t) - depth - log_target
         slope = xp.maximum(second - mean, 2 * info.smallest_normal**0.5)  # of -log D over log t
         bend = third - second * second - mean * slope
         curl = 0.5 * excess * (bend / slope / slope)
-        rounding = 4 * info.eps * (1 + t * smallest + xp.abs(log_target))
+        size = xp.abs(excess)
         close = info.eps ** (1 / 3) / 8  # the step after this ends at rounding
-        small = (xp.abs(excess) <= close) & (xp.abs(curl) <= close)
-        done = ~(xp.abs(excess) > rounding) | small
+        small = (size <= close) & (xp.abs(curl) <= close)
+        done = ~(size > 4 * info.eps * (digits + depth)) | small
         low = xp.where(excess > 0, t, low)
         high = xp.where(excess < 0, t, high)
         step = t + t * (excess / (slope * xp.minimum(xp.maximum(1 - curl, 0.5), 2.0)))
         outside = (step < low * (1 - 8 * info.eps)) | (step > high * (1 + 8 * info.eps))
-        step = xp.where(outside, xp.sqrt(low) * xp.sqrt(high), step)
+        if truth(xp.any(outside)) is not False:
+            step = xp.where(outside, xp.sqrt(low) * xp.sqrt(high), step)
         step = xp.minimum(xp.maximum(step, low), high)
         return (step, low, high), done
 

@@ -67,6 +67,11 @@ class _Far(NamedTuple):
     length: Array  # [1, rows] a power of two next below the nearest of their gaps
 
 
+def _none_is_far(xp: Namespace, g: Gaps) -> bool:
+    """Is it known that no row has a far action? Then what is made for them need not be computed."""
+    return truth(xp.any(g.strength * g.range > xp.finfo(g.gap.dtype).eps ** -1.5)) is False
+
+
 def _far_actions(xp: Namespace, g: Gaps) -> _Far:
     most = xp.finfo(g.gap.dtype).max
     far = g.strength * g.gap > xp.finfo(g.gap.dtype).eps ** -1.5
@@ -81,23 +86,27 @@ def _parts_of_omega(xp: Namespace, g: Gaps) -> Array:
     not. Neither happens in parts.
     """
     k, info = g.strength, xp.finfo(g.gap.dtype)
-    width = xp.where(k < 1, k, 0.0) * g.range
-    parts = xp.clip(width, 1.0, info.eps**-1.5)
+    weak = k < 1
+    parts = xp.ones_like(k)
+    if truth(xp.any(weak)) is not False:
+        parts = xp.clip(xp.where(weak, k, 0.0) * g.range, 1.0, info.eps**-1.5)
     return units(xp, xp.where((k >= 1) & (k < info.max**0.4 * g.scale), 4096 * k, parts))
 
 
 def policy_exponents(xp: Namespace, g: Gaps, temperature: Array) -> Array:
     """`-|b| * (top - q)` at a relative temperature, kept finite; -inf where omega is infinite."""
+    if _none_is_far(xp, g):
+        return 0.0 - (temperature / _parts_of_omega(xp, g)) * (g.strength * g.gap)
     tied, lowest = temperature < 0, xp.finfo(g.gap.dtype).min
     above, below = xp.maximum(g.strength, 1.0), xp.minimum(g.strength, 1.0)  # their product is it
-    parts = below * g.gap / _parts_of_omega(xp, g)
-    width, at = above * parts, xp.where(tied, 0.0, temperature)
+    above, part = above / _parts_of_omega(xp, g), below * g.gap
+    width, at = above * part, xp.where(tied, 0.0, temperature)
     overflows = width > -lowest
     if truth(xp.any(overflows)) is False:
         exponent = 0.0 - at * width
     else:  # the other order would lose what is small from derivatives
         ordinary = at * xp.where(overflows, 0.0, width)
-        exponent = 0.0 - xp.where(overflows, (at * above) * parts, ordinary)
+        exponent = 0.0 - xp.where(overflows, (at * above) * part, ordinary)
     if truth(xp.any(tied)) is not False:
         beyond = xp.minimum(g.gap / _far_actions(xp, g).length, -lowest)
         exponent = xp.where(tied, temperature * beyond, exponent)
@@ -108,8 +117,9 @@ def policy_exponents(xp: Namespace, g: Gaps, temperature: Array) -> Array:
 def policy_weights(xp: Namespace, g: Gaps, temperature: Array) -> Array:
     """The policy at a relative temperature."""
     exponent = policy_exponents(xp, g, temperature)
-    weight = xp.exp(xp.where(without_weight(xp, exponent), -xp.inf, exponent))
-    return normalised(xp, g, weight)
+    if not _none_is_far(xp, g):
+        exponent = xp.where(without_weight(xp, exponent), -xp.inf, exponent)
+    return normalised(xp, g, xp.exp(exponent))
 
 
 def _relative_temperature(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Array:
@@ -118,9 +128,9 @@ def _relative_temperature(xp: Namespace, q: Array, omega: Array, mask: Array | N
     target = _average_gap(xp, g, row)
     log_target = xp.where(row.narrow, xp.nan, xp.log(target))  # without one the search ends at once
     unit, strength = row.unit, row.strength
-    far = _far_actions(xp, g)
-    some = truth(xp.any(far.actions)) is not False
+    some = not _none_is_far(xp, g)
     if some:
+        far = _far_actions(xp, g)
         rest = target - _mean_of_others(xp, g, row, far)
         tied = xp.any(far.actions, axis=0, keepdims=True) & (rest >= 0)
         log_rest = xp.log(rest) + (xp.log(row.length) - xp.log(far.length))
