@@ -15,11 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["ENVIRONMENTS", "make", "register"]
 
-ENVIRONMENTS = {
-    "mellowmax/TwoState-v0": "mellowmax.environments.gymnasium:TwoState",
-    "mellowmax/MultiPassengerTaxi-v0": "mellowmax.environments.gymnasium:MultiPassengerTaxi",
+ENVIRONMENTS: dict[str, dict[str, Any]] = {
+    "mellowmax/TwoState-v0": {"entry_point": "mellowmax.environments.gymnasium:TwoState"},
+    "mellowmax/MultiPassengerTaxi-v0": {
+        "entry_point": "mellowmax.environments.gymnasium:MultiPassengerTaxi"
+    },
+    "mellowmax/LunarLander-v0": {
+        "entry_point": "mellowmax.environments.lunar_lander.gymnasium:LunarLander",
+        "vector_entry_point": "mellowmax.environments.lunar_lander.gymnasium:LunarLanderVector",
+        "max_episode_steps": 1000,
+    },
 }
-"""No id has a limit of steps: the paper's episodes have none, and its values would be others."""
+"""What Gymnasium is told of each id. Two have no limit of steps: the paper's episodes have none
+there, and its values would be others."""
 
 
 def register() -> None:
@@ -28,9 +36,9 @@ def register() -> None:
         import gymnasium
     except ImportError:
         return
-    for name, entry_point in ENVIRONMENTS.items():
+    for name, what in ENVIRONMENTS.items():
         if name not in gymnasium.registry:
-            gymnasium.register(id=name, entry_point=entry_point)
+            gymnasium.register(id=name, **what)
 
 
 def make(name: str, **options: Any) -> gymnasium.Env[Any, Any]:

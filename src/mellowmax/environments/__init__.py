@@ -3,8 +3,9 @@
 An environment is a module with `params(...)`, `reset(key, params)` and
 `step(key, state, action, params)`, written for one instance. Any MDP is one through `tabular`.
 
-Importing this registers `mellowmax/TwoState-v0` and `mellowmax/MultiPassengerTaxi-v0` with
-Gymnasium; `gymnasium.make("mellowmax.environments:mellowmax/TwoState-v0")` does both.
+Importing this registers `mellowmax/TwoState-v0`, `mellowmax/MultiPassengerTaxi-v0` and
+`mellowmax/LunarLander-v0` with Gymnasium;
+`gymnasium.make("mellowmax.environments:mellowmax/TwoState-v0")` does both.
 """
 
 import importlib

@@ -20,6 +20,7 @@ from ..mdp.generators import two_state
 from ..mdp.model import MDP
 from ..mdp.taxi import GRID, TaxiGrid, multi_passenger_taxi
 from .initial_states import initial_states
+from .render_modes import check_mode, check_started, needs_pillow, warn_of_no_mode
 
 with needed_by("mellowmax.environments.gymnasium", "gymnasium"):
     import gymnasium
@@ -82,12 +83,9 @@ class TabularEnv(gymnasium.Env[Any, Any]):
     ) -> None:
         if not isinstance(mdp, MDP):
             raise TypeError(f"`mdp` must be an MDP, got {mdp!r}")
-        modes = self.metadata["render_modes"]
-        if render_mode is not None and render_mode not in modes:
-            raise ValueError(f"`render_mode` must be None or in {modes}, got {render_mode!r}")
         self.mdp = mdp
         self.discount = mdp.discount
-        self.render_mode = render_mode
+        self.render_mode = check_mode(render_mode, self.metadata["render_modes"])
         self.observation_space = gymnasium.spaces.Discrete(mdp.n_states)
         self.action_space = gymnasium.spaces.Discrete(mdp.n_actions)
         self.P = _table(mdp)
@@ -153,15 +151,9 @@ class TabularEnv(gymnasium.Env[Any, Any]):
     def render(self) -> str | npt.NDArray[np.uint8] | None:
         """The state as `render_mode` asks for it; a warning and None where it is None."""
         if self.render_mode is None:
-            name = type(self).__name__ if self.spec is None else self.spec.id
-            gymnasium.logger.warn(
-                f"`render` shows nothing as `render_mode` is None, make {name!r} with one of "
-                f"{self.metadata['render_modes']}"
-            )
+            warn_of_no_mode(self)
             return None
-        if self.state is None:
-            rule = "`reset` must be called before `render`"
-            raise gymnasium.error.ResetNeeded(f"{rule}, got no episode yet")
+        check_started(self.state is not None)
         return self._ansi() if self.render_mode == "ansi" else self._rgb_array()
 
     def _ansi(self) -> str:
@@ -274,8 +266,7 @@ class MultiPassengerTaxi(TabularEnv):
                 with needed_by("MultiPassengerTaxi.render", "gymnasium"):
                     from .render import TaxiPicture
             except ImportError as error:
-                needs = "`rgb_array` needs Pillow: pip install 'mellowmax[experiments]'"
-                raise gymnasium.error.DependencyNotInstalled(needs) from error
+                raise needs_pillow() from error
             self._picture = TaxiPicture(self.grid)
         assert self.state is not None
         return self._picture.draw(self.state)

@@ -1,0 +1,334 @@
+"""Lunar Lander for Gymnasium, one and many at once: the same episodes from the same seeds."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from ..._common import checks
+from ..._common.extras import needed_by
+from ..render_modes import check_mode, check_started, needs_pillow, warn_of_no_mode
+from .environment import Params, launch, observe, params, step
+from .state import State
+from .vectors import select
+
+with needed_by("mellowmax.environments.lunar_lander.gymnasium", "gymnasium"):
+    import gymnasium
+    from gymnasium.vector import AutoresetMode
+    from gymnasium.vector.utils import batch_space
+
+__all__ = ["LunarLander", "LunarLanderVector"]
+
+LARGEST = np.array([2.5, 2.5, 10, 10, 2 * np.pi, 10, 1, 1], np.float32)
+"""What Gymnasium says that an observation is no larger than; a lander may leave it."""
+SMALLEST = np.array([*-LARGEST[:6], 0, 0], np.float32)
+
+Seen = npt.NDArray[np.float32]
+Picture = npt.NDArray[np.uint8]
+
+
+class LunarLander(gymnasium.Env[Any, Any]):
+    """Gymnasium's LunarLander-v3 with discrete actions, flown by JAX.
+
+    It is here to watch a landing, and for programs that know Gymnasium alone. One lander at a time
+    is slow: `LunarLanderVector` and the functions of `mellowmax.environments.lunar_lander` fly many
+    together. The first `reset` compiles the program.
+
+    Args:
+        render_mode: `"rgb_array"` for a picture (it needs Pillow), or None.
+        gravity: between -12 and 0.
+        enable_wind: is there any wind?
+        wind_power: the force of the strongest gust.
+        turbulence_power: the torque of the strongest gust.
+        height: the scale of the observed height, `"v3"` or `"2016"`: see
+            `mellowmax.environments.lunar_lander.params`.
+
+    Examples:
+        Without the wrappers of `gymnasium.make("mellowmax/LunarLander-v0")`, which ends an episode
+        after 1000 steps:
+
+        >>> env = LunarLander()
+        >>> env.action_space, env.observation_space.shape
+        (Discrete(4), (8,))
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
+    continuous = False
+    """Engines are on or off. Gymnasium's `heuristic` asks for it, and can fly this one too."""
+
+    def __init__(
+        self,
+        render_mode: str | None = None,
+        *,
+        gravity: float = -10.0,
+        enable_wind: bool = False,
+        wind_power: float = 15.0,
+        turbulence_power: float = 1.5,
+        height: str = "v3",
+    ) -> None:
+        self.render_mode = check_mode(render_mode, self.metadata["render_modes"])
+        self.observation_space = gymnasium.spaces.Box(SMALLEST, LARGEST)
+        self.action_space = gymnasium.spaces.Discrete(4)
+        world = _world(gravity, enable_wind, wind_power, turbulence_power, height)
+        self._landers = _Landers(1, world)
+        self._under_way = False
+        self._action = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Seen, dict[str, Any]]:
+        """Start an episode.
+
+        Args:
+            seed: of the random numbers; None to continue with the generator as it is.
+            options: none are known.
+
+        Returns:
+            The observation, and an empty `info`.
+        """
+        super().reset(seed=seed)
+        seen = self._landers.begin(np.ones(1, np.bool_), [self.np_random])
+        self._under_way, self._action = True, 0
+        return seen[0], {}
+
+    def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
+        """Take an action: 0 nothing, 1 the left engine, 2 the main engine, 3 the right engine.
+
+        Returns:
+            The observation, the reward, whether the episode ended, False, and an empty `info`.
+
+        Raises:
+            ValueError: for an action that there is not.
+            gymnasium.error.ResetNeeded: where no episode is under way.
+        """
+        if not self._under_way:
+            rule = "`reset` must be called before `step`"
+            raise gymnasium.error.ResetNeeded(f"{rule}, got no episode under way")
+        self._action = checks.whole("action", action, 0, 3)
+        seen, rewards, terminated = self._landers.advance(np.array([self._action], np.int32))
+        self._under_way = not terminated[0]
+        return seen[0], float(rewards[0]), bool(terminated[0]), False, {}
+
+    def render(self) -> Picture | None:
+        """The lander as a picture; a warning and None where `render_mode` is None."""
+        if self.render_mode is None:
+            warn_of_no_mode(self)
+            return None
+        check_started(self._landers.states is not None)
+        return self._landers.pictures([self._action])[0]
+
+
+class LunarLanderVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """Many landers at once: `gymnasium.make_vec("mellowmax/LunarLander-v0", num_envs=1000)`.
+
+    A lander whose episode has ended begins a new one with its next step, whatever its action
+    (`AutoresetMode.NEXT_STEP`). With the seed `s`, lander `i` has the episodes of a `LunarLander`
+    with the seed `s + i`.
+
+    Args:
+        num_envs: how many landers.
+        max_episode_steps: where an episode is cut off.
+        render_mode: as for `LunarLander`.
+        gravity: likewise.
+        enable_wind: likewise.
+        wind_power: likewise.
+        turbulence_power: likewise.
+        height: likewise.
+
+    Examples:
+        >>> LunarLanderVector(3).action_space
+        MultiDiscrete([4 4 4])
+    """
+
+    metadata = {  # noqa: RUF012
+        "render_modes": ["rgb_array"],
+        "render_fps": 50,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        max_episode_steps: int = 1000,
+        render_mode: str | None = None,
+        *,
+        gravity: float = -10.0,
+        enable_wind: bool = False,
+        wind_power: float = 15.0,
+        turbulence_power: float = 1.5,
+        height: str = "v3",
+    ) -> None:
+        self.num_envs = checks.whole("num_envs", num_envs, 1)
+        self.max_episode_steps = checks.whole("max_episode_steps", max_episode_steps, 1)
+        self.render_mode = check_mode(render_mode, ["rgb_array"])
+        self.single_observation_space = gymnasium.spaces.Box(SMALLEST, LARGEST)
+        self.single_action_space = gymnasium.spaces.Discrete(4)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        world = _world(gravity, enable_wind, wind_power, turbulence_power, height)
+        self._landers = _Landers(num_envs, world)
+        self._ended = np.zeros(num_envs, np.bool_)
+        self._actions = np.zeros(num_envs, np.int32)
+        self._random = [np.random.default_rng() for _ in range(num_envs)]
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Seen, dict[str, Any]]:
+        """Start an episode of every lander.
+
+        Args:
+            seed: of the first lander, or one for each; None to continue with the generators.
+            options: `reset_mask`, `[num_envs]`, says which landers begin anew, if not all.
+
+        Returns:
+            The observations, and an empty `info`.
+        """
+        if seed is None or isinstance(seed, int):
+            seed = [None if seed is None else seed + i for i in range(self.num_envs)]
+        seeds = list(seed)
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"`seed` must be one for each lander, got {len(seeds)}")
+        for i, each in enumerate(seeds):
+            if each is not None:
+                self._random[i] = gymnasium.utils.seeding.np_random(each)[0]
+        mask = np.ones(self.num_envs, np.bool_)
+        if options is not None and "reset_mask" in options:
+            mask = np.asarray(options["reset_mask"], np.bool_)
+        seen = self._landers.begin(mask, self._random)
+        self._ended, self._actions = self._ended & ~mask, np.where(mask, 0, self._actions)
+        return seen, {}
+
+    def step(
+        self, actions: Any
+    ) -> tuple[Seen, Seen, npt.NDArray[np.bool_], npt.NDArray[np.bool_], dict[str, Any]]:
+        """Take an action with each lander, or begin its next episode where the last has ended.
+
+        Returns:
+            The observations, rewards, what has ended, what was cut off, and an empty `info`.
+
+        Raises:
+            ValueError: for actions that there are not.
+            gymnasium.error.ResetNeeded: before the first `reset`.
+        """
+        if self._landers.states is None:
+            rule = "`reset` must be called before `step`"
+            raise gymnasium.error.ResetNeeded(f"{rule}, got no episode yet")
+        actions = np.asarray(actions)
+        fits = actions.shape == (self.num_envs,) and actions.dtype.kind in "iu"
+        if not fits or not ((actions >= 0) & (actions < 4)).all():
+            rule = f"`actions` must be {self.num_envs} whole numbers in [0, 3]"
+            raise ValueError(f"{rule}, got {actions}")
+        begun = self._ended
+        self._actions = np.where(begun, 0, actions).astype(np.int32)
+        self._landers.launch(begun, self._random)
+        seen, rewards, terminated = self._landers.advance(self._actions)
+        truncated = (self._landers.steps >= self.max_episode_steps) & ~terminated
+        self._ended = terminated | truncated
+        return seen, rewards, terminated, truncated, {}
+
+    def render(self) -> tuple[Picture, ...] | None:
+        """A picture of each lander; a warning and None where `render_mode` is None."""
+        if self.render_mode is None:
+            warn_of_no_mode(self)
+            return None
+        check_started(self._landers.states is not None)
+        return tuple(self._landers.pictures(self._actions))
+
+
+class _Landers:
+    """Landers, and where each is in its episode; `begin` and `advance` run the same program."""
+
+    def __init__(self, count: int, world: Params) -> None:
+        self.world = world
+        self.states: State | None = None
+        self.words = np.zeros(count, np.uint32)
+        """What the random numbers of each episode come from."""
+        self.steps = np.zeros(count, np.int32)
+        """How many each episode has taken."""
+        self.launched = np.zeros(count, np.bool_)
+        """Who begins an episode with the next step."""
+
+    def launch(self, which: npt.NDArray[np.bool_], random: Sequence[np.random.Generator]) -> None:
+        """Let some landers begin an episode with the next step."""
+        for i in np.flatnonzero(which).tolist():
+            self.words[i] = random[i].integers(2**32, dtype=np.uint32)
+        self.steps = np.where(which, -1, self.steps).astype(np.int32)
+        self.launched = which
+
+    def begin(self, which: npt.NDArray[np.bool_], random: Sequence[np.random.Generator]) -> Seen:
+        """Let some landers begin an episode now, while the others wait; what is seen of all."""
+        before, steps = self.states, self.steps
+        self.launch(which, random)
+        seen, _, _ = self.advance(np.zeros(len(which), np.int32))
+        if before is None or which.all():
+            return seen
+        self.steps = np.where(which, self.steps, steps).astype(np.int32)
+        chosen = jnp.asarray(which)
+        self.states = select(chosen, self.states, before)
+        return np.asarray(jax.vmap(observe, (0, None))(self.states, self.world))
+
+    def advance(self, actions: npt.NDArray[np.int32]) -> tuple[Seen, Seen, npt.NDArray[np.bool_]]:
+        """Take a step with all landers."""
+        if self.states is None:
+            keys = jax.random.split(jax.random.key(0), len(actions))
+            self.states = jax.vmap(launch)(keys)
+        self.steps = self.steps + np.int32(1)
+        self.states, seen, rewards, terminated = _advance(
+            self.words, self.steps, self.launched, self.states, actions, self.world
+        )
+        self.launched = np.zeros(len(actions), np.bool_)
+        return np.array(seen), np.array(rewards), np.array(terminated)
+
+    def pictures(self, actions: Sequence[int] | npt.NDArray[np.int32]) -> list[Picture]:
+        """A picture of each lander."""
+        try:
+            with needed_by("LunarLander.render", "gymnasium"):
+                from .picture import draw_lander
+        except ImportError as error:
+            raise needs_pillow() from error
+        states = jax.device_get(self.states)
+        return [
+            draw_lander(jax.tree.map(lambda x, i=i: x[i], states), int(action))
+            for i, action in enumerate(actions)
+        ]
+
+
+@functools.partial(jax.jit)
+def _advance(
+    words: jax.Array,
+    steps: jax.Array,
+    launched: jax.Array,
+    states: State,
+    actions: jax.Array,
+    world: Params,
+) -> tuple[State, jax.Array, jax.Array, jax.Array]:
+    """A step of many landers, which is the first of an episode for those that are launched."""
+
+    def one(
+        word: jax.Array, number: jax.Array, begins: jax.Array, state: State, action: jax.Array
+    ) -> tuple[State, jax.Array, jax.Array, jax.Array]:
+        of_launch, of_step = jax.random.split(jax.random.fold_in(jax.random.key(word), number))
+        state = select(begins, launch(of_launch), state)
+        after = step(of_step, state, action, world)
+        return after.state, observe(after.state, world), after.reward, after.terminated
+
+    result: tuple[State, jax.Array, jax.Array, jax.Array] = jax.vmap(one)(
+        words, steps, launched, states, actions
+    )
+    return result
+
+
+def _world(gravity: float, wind: bool, power: float, turbulence: float, height: str) -> Params:
+    """The parameters that Gymnasium's arguments stand for."""
+    if wind:
+        return params(gravity=gravity, wind_power=power, turbulence_power=turbulence, height=height)
+    return params(gravity=gravity, height=height)

@@ -1,0 +1,41 @@
+"""What the environments share in how they are asked to show themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._common.extras import needed_by
+
+with needed_by("mellowmax.environments", "gymnasium"):
+    import gymnasium
+
+__all__ = ["check_mode", "check_started", "needs_pillow", "warn_of_no_mode"]
+
+
+def check_mode(mode: str | None, modes: list[str]) -> str | None:
+    """A render mode that is None or one of some, or an error."""
+    if mode is not None and mode not in modes:
+        raise ValueError(f"`render_mode` must be None or in {modes}, got {mode!r}")
+    return mode
+
+
+def check_started(started: bool) -> None:
+    """Raise unless an episode has begun."""
+    if not started:
+        rule = "`reset` must be called before `render`"
+        raise gymnasium.error.ResetNeeded(f"{rule}, got no episode yet")
+
+
+def warn_of_no_mode(env: Any) -> None:
+    """Warn that an environment without a render mode shows nothing."""
+    name = type(env).__name__ if env.spec is None else env.spec.id
+    modes = env.metadata["render_modes"]
+    gymnasium.logger.warn(
+        f"`render` shows nothing as `render_mode` is None, make {name!r} with one of {modes}"
+    )
+
+
+def needs_pillow() -> gymnasium.error.DependencyNotInstalled:
+    """The error for a picture without Pillow to draw it."""
+    needs = "`rgb_array` needs Pillow: pip install 'mellowmax[experiments]'"
+    return gymnasium.error.DependencyNotInstalled(needs)
