@@ -162,7 +162,7 @@ class HalfAsDataclass(Half):
 
 
 @pytest.mark.parametrize("kind", [Half, HalfAsDataclass])
-def test_a_softmax_of_your_own_plans_and_learns_without_more_ado(kind):
+def test_a_softmax_of_your_own_plans_and_learns_without_more_ado(kind, tmp_path):
     """In planning, tabular and deep learning; its parameter may be a grid there, too."""
     from mellowmax import deep, learning, mdp, planning
     from mellowmax.environments import two_state
@@ -175,8 +175,18 @@ def test_a_softmax_of_your_own_plans_and_learns_without_more_ado(kind):
     one = learning.train(ours, two_state.params(), steps=128, runs=2)
     np.testing.assert_array_equal(many.q[0], one.q)
     if kind is Half:  # the other one is a dataclass as the library's own are
-        result = deep.train(deep.reinforce(kind(0.3), batch=2), two_state.params(), episodes=4)
+        learner, place = deep.reinforce(kind(0.3), batch=2), two_state.params()
+        result = deep.train(learner, place, episodes=4, checkpoint=tmp_path)
         assert np.isfinite(result.returns).all()
+        again = deep.train(learner, place, episodes=4, checkpoint=tmp_path)
+        np.testing.assert_array_equal(again.returns, result.returns)
+        with pytest.raises(ValueError, match=r"`epsilon` was 0\.3\d* and is 0\.4"):
+            deep.train(deep.reinforce(kind(0.4), batch=2), place, episodes=4, checkpoint=tmp_path)
+        assert deep.load_policy(tmp_path, softmax=kind(0.9)).policy.softmax.epsilon == np.float32(
+            0.3
+        )
+        with pytest.raises(ValueError, match=r"`softmax` must be .*Half, got None"):
+            deep.load_policy(tmp_path)
     assert pickle.loads(pickle.dumps(kind(0.3))).epsilon == 0.3
 
 

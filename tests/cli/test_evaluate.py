@@ -189,8 +189,9 @@ def test_a_wrong_argument_is_one_sentence_before_any_work(
 def test_a_damaged_checkpoint_is_named(tmp_path, checkpoint):
     whole = (checkpoint / "runs-00000.npz").read_bytes()
     (tmp_path / "runs-00000.npz").write_bytes(whole[: len(whole) // 2])
-    sentence = "runs-00000.npz', which is damaged or of another kind"
-    assert_one_sentence(call("evaluate", tmp_path, "CartPole-v1"), sentence)
+    done = call("evaluate", tmp_path, "CartPole-v1")
+    assert_one_sentence(done, "runs-00000.npz', which is damaged or of another kind")
+    assert "`CHECKPOINT` must be" in done.stderr
 
 
 def test_ctrl_c_ends_it(monkeypatch, checkpoint):

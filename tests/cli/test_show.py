@@ -133,6 +133,7 @@ def test_a_checkpoint_as_a_directory_and_as_a_file(tmp_path):
         ("array.npy", "got 'array.npy', which is damaged or of another kind"),
         ("empty", "got the directory 'empty' without runs-*.npz"),
         ("half.npz", "got 'half.npz', which is damaged or of another kind"),
+        ("body.npz", "got 'body.npz', which is damaged or of another kind"),
     ],
 )
 def test_anything_else_is_one_sentence(tmp_path, monkeypatch, name, sentence):
@@ -142,5 +143,10 @@ def test_anything_else_is_one_sentence(tmp_path, monkeypatch, name, sentence):
     np.save("array.npy", np.ones(3))
     npz.write("other.npz", "cell", {"x": np.ones(3)})
     two_state().save("whole.npz")
-    (tmp_path / "half.npz").write_bytes((tmp_path / "whole.npz").read_bytes()[:700])
-    assert_one_sentence(call("show", name), sentence)
+    whole = (tmp_path / "whole.npz").read_bytes()
+    (tmp_path / "half.npz").write_bytes(whole[:700])
+    at = whole.index(b"rewards.npy") + 150  # among its numbers
+    (tmp_path / "body.npz").write_bytes(whole[:at] + bytes(40) + whole[at + 40 :])
+    done = call("show", name)
+    assert_one_sentence(done, sentence)
+    assert done.stderr.startswith("mellowmax: `FILE` must be ")

@@ -11,14 +11,14 @@ __all__ = ["with_flags"]
 CLICK = "typer._click" if importlib.util.find_spec("typer._click") else "click"
 """Newer versions of Typer come with a Click of their own."""
 OTHER_NAMES = {
-    "checkpoint": "out",
-    "omega": "parameter",
-    "beta": "parameter",
-    "epsilon": "parameter",
-    "path": "model",
-    "environment": "model",
+    "checkpoint": ["out"],
+    "omega": ["parameter"],
+    "beta": ["parameter"],
+    "epsilon": ["parameter"],
+    "path": ["file", "model", "checkpoint", "out"],
+    "environment": ["model"],
 }
-"""What the library calls by another name than the commands do."""
+"""What the library calls by another name than the commands do; each has one of the names."""
 
 
 def with_flags(sentence: str) -> str:
@@ -33,7 +33,7 @@ def with_flags(sentence: str) -> str:
         flags[parameter.name] = parameter.opts[0] if is_option else parameter.name.upper()
 
     def flag(match: re.Match[str]) -> str:
-        name = match[1]
-        return f"`{flags.get(name) or flags.get(OTHER_NAMES.get(name, '')) or name}`"
+        names = [match[1], *OTHER_NAMES.get(match[1], [])]
+        return f"`{next((flags[name] for name in names if name in flags), match[1])}`"
 
     return re.sub(r"`(\w+)`", flag, sentence)

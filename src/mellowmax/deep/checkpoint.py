@@ -42,7 +42,8 @@ KINDS: dict[str, type[Softmax]] = {
     **{kind.__name__: kind for kind in SOFTMAXES.values()},
     HeldTemperature.__name__: HeldTemperature,
 }
-"""The softmaxes by the names of their classes, which is what files have."""
+"""The softmaxes of the library by the names of their classes, which is what files have; of others
+they have the full name."""
 Description: TypeAlias = dict[str, str | npt.NDArray[Any]]
 """All that decides on what the runs of a block learn."""
 
@@ -81,13 +82,11 @@ def describe(
         rollouts: of the environment.
 
     Raises:
-        ValueError: for a softmax that is not one of the library's.
+        ValueError: for a softmax with parameters that are more than a number each.
     """
     softmax = learners.softmax
-    if KINDS.get(type(softmax).__name__) is not type(softmax):
-        raise ValueError(f"`softmax` must be one of the library's to be saved, got {softmax!r}")
     text = {
-        "softmax": type(softmax).__name__,
+        "softmax": _name(softmax),
         "environment": environment,
         "observations": rollouts.n_observations,
         "actions": rollouts.n_actions,
@@ -95,7 +94,13 @@ def describe(
     }
     names = ("batch", "hidden", "depth", "reward_to_go", "baseline", "normalise")
     text |= {name: getattr(learners, name) for name in names}
-    parameters = jax.tree.leaves(softmax)
+    leaves = jax.tree_util.tree_leaves_with_path(softmax)
+    parameters = [leaf for _, leaf in leaves]
+    if any(np.ndim(leaf) != 1 for leaf in parameters):
+        rule = "`softmax` must have parameters of one number each to be saved"
+        raise ValueError(f"{rule}, got {softmax!r}")
+    if text["softmax"] not in KINDS:
+        text["parameters"] = [jax.tree_util.keystr(path, simple=True) for path, _ in leaves]
     return {
         "settings": json.dumps(text),
         "parameters": np.stack(parameters) if parameters else np.zeros((0, len(key_data))),
@@ -104,6 +109,13 @@ def describe(
         "keys": np.asarray(key_data),
         "numbers": np.asarray(numbers),
     }
+
+
+def _name(softmax: Softmax) -> str:
+    """What files call a softmax."""
+    kind = type(softmax)
+    known = KINDS.get(kind.__name__) is kind
+    return kind.__name__ if known else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def save(path: Path, description: Description, block: BlockState) -> None:
@@ -165,8 +177,10 @@ def _check_same(
 def _readable(description: Mapping[str, str | npt.NDArray[Any]]) -> dict[str, str]:
     """The settings of a training by the names that `reinforce` and `train` have for them."""
     settings = json.loads(str(description["settings"]))
-    kind = KINDS[settings["softmax"]]
-    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    names = settings.pop("parameters", None)
+    if names is None:
+        kind = KINDS[settings["softmax"]]
+        names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     arrays = dict(zip(names, np.asarray(description["parameters"]), strict=True))
     arrays |= {name: np.asarray(description[name]) for name in ("learning_rate", "discount")}
     high, low = np.asarray(description["keys"]).T
@@ -196,15 +210,19 @@ class SavedPolicy:
     n_actions: int
 
 
-def load_policy(checkpoint: str | Path, run: int = 0) -> SavedPolicy:
+def load_policy(
+    checkpoint: str | Path, run: int = 0, softmax: Softmax | None = None
+) -> SavedPolicy:
     """The policy of a run, from a checkpoint.
 
     Args:
         checkpoint: the directory that was given to `train`.
         run: its number, counted from 0 over all runs of all settings.
+        softmax: needed where that of the training is of a class of your own: any softmax of this
+            class. Its parameters are taken from the checkpoint.
 
     Raises:
-        ValueError: if there is no such run.
+        ValueError: if there is no such run, or for a softmax of another class than the training's.
     """
     first = run - run % WIDTH
     path = block_path(checkpoint, first)
@@ -223,6 +241,13 @@ def load_policy(checkpoint: str | Path, run: int = 0) -> SavedPolicy:
     network = jax.tree.unflatten(
         tree, [jnp.asarray(fields[f"state-{i}"][lane]) for i in range(len(leaves))]
     )
-    softmax = KINDS[text["softmax"]](*map(float, fields["parameters"][..., lane]))
+    parameters = [float(x) for x in fields["parameters"][..., lane]]
+    if softmax is None and text["softmax"] in KINDS:
+        softmax = KINDS[text["softmax"]](*parameters)
+    elif softmax is None or _name(softmax) != text["softmax"]:
+        rule = f"`softmax` must be of the class of the training, {text['softmax']}"
+        raise ValueError(f"{rule}, got {softmax!r}")
+    else:
+        softmax = jax.tree.unflatten(jax.tree.structure(softmax), parameters)
     policy = Policy(network, softmax)
     return SavedPolicy(policy, text["environment"], text["observations"], text["actions"])
