@@ -41,7 +41,7 @@ def kernel_alone(block, compares):
 
     from mellowmax.environments import lunar_lander
     from mellowmax.environments.lunar_lander import fleet
-    from mellowmax.environments.lunar_lander.environment import _world
+    from mellowmax.environments.lunar_lander.environment import world as world_of
 
     say(device=jax.devices()[0].device_kind, jax=jax.__version__)
 
@@ -51,7 +51,7 @@ def kernel_alone(block, compares):
         one, two = jax.random.uniform(of_dispersion, (2, COUNT), jnp.float32, -1.0, 1.0)
         return action, one, two, world
 
-    world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), _world(lunar_lander.params()))
+    world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), world_of(lunar_lander.params()))
     state = jax.vmap(lunar_lander.launch)(jax.random.split(jax.random.key(1), COUNT))
     seconds = [time.perf_counter()]
     traced = jax.jit(functools.partial(fleet.fly_in_kernels, block=block)).trace(state, *draw(0))

@@ -59,6 +59,7 @@ def evaluate(
                 check_film("--render", render, force=force)
             keep_compiled_programs()
             from .. import deep
+            from ..deep.rollouts import make_rollouts
             from .film import Film
 
             checks.whole("episodes", episodes, 1)
@@ -66,7 +67,7 @@ def evaluate(
             directory, number = _find(checkpoint, checks.whole("run", run, 0))
             saved = deep.load_policy(directory, number)
             there = environment or _environment_of(saved)
-            _check_fit(saved, deep.GymnasiumRollouts(there, max_steps=max_steps), there)
+            _check_fit(saved, make_rollouts(there, max_steps), there)
             film = None
             if render is not None:
                 pictures = deep.watch(saved.policy, there, seed=seed, max_steps=max_steps)

@@ -20,7 +20,6 @@ from .._common.threads import cores
 from .._typing import Key
 from .episodes import EpisodeLog, Episodes
 from .network import Policy
-from .rollouts.gymnasium import GymnasiumRollouts
 from .rollouts.make import Environment, make_rollouts
 from .rollouts.rollouts import WIDTH, Rollouts
 
@@ -139,7 +138,7 @@ def watch(
     Raises:
         ValueError: for an environment that cannot show itself, or that the policy does not fit.
     """
-    rollouts = GymnasiumRollouts(environment, max_steps=max_steps)
+    rollouts = make_rollouts(environment, max_steps)
     from ..environments.fleet.flatten import make_flat
 
     _check_sizes(policy, rollouts)

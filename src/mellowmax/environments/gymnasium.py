@@ -1,4 +1,4 @@
-"""Gymnasium environments: any MDP as one, and the two of the paper with pictures of them.
+"""Gymnasium environments: any MDP as one, two of the paper with pictures, and a height of 2016.
 
 Nothing here imports JAX: environments may run in processes of their own, which then start quickly.
 """
@@ -28,7 +28,7 @@ with needed_by("mellowmax.environments.gymnasium", "gymnasium"):
 if TYPE_CHECKING:
     from .render import TaxiPicture
 
-__all__ = ["MultiPassengerTaxi", "TabularEnv", "TwoState"]
+__all__ = ["Height2016", "MultiPassengerTaxi", "TabularEnv", "TwoState"]
 
 Branch = tuple[float, int, float, bool]
 """A probability, the next state, the reward, and does the episode end?"""
@@ -270,6 +270,53 @@ class MultiPassengerTaxi(TabularEnv):
             self._picture = TaxiPicture(self.grid)
         assert self.state is not None
         return self._picture.draw(self.state)
+
+
+class Height2016(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Gymnasium's LunarLander-v3 with the height as LunarLander-v2 showed it until August 2018.
+
+    That is two thirds of today's. The reward changes with it, since it is the difference of what is
+    observed. The paper's experiment (section 7.3) was made in that version. The functions of
+    `mellowmax.environments.lunar_lander` have it as `params(height="2016")`.
+
+    Args:
+        env: a LunarLander-v3 with discrete actions, with or without its limit of steps.
+
+    Examples:
+        >>> env = Height2016(gymnasium.make("LunarLander-v3"))
+        >>> today, _ = env.env.reset(seed=0)
+        >>> then, _ = env.reset(seed=0)
+        >>> bool(np.isclose(then[1], today[1] * 2 / 3))
+        True
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self._distances = np.zeros(2)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start an episode, as the environment does."""
+        seen, info = self.env.reset(seed=seed, options=options)
+        then, self._distances = self._seen_then(seen)
+        return then, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Take an action, as the environment does."""
+        seen, reward, terminated, truncated, info = self.env.step(action)
+        then, distances = self._seen_then(seen)
+        change, self._distances = distances - self._distances, distances
+        if not terminated:  # the last reward is 100 or -100, then as now
+            reward = float(reward) - 100 * float(change[1] - change[0])
+        return then, reward, terminated, truncated, info
+
+    def _seen_then(self, seen: Any) -> tuple[Any, npt.NDArray[np.float64]]:
+        """What was seen in 2016, and how far the helipad is, as seen today and then."""
+        then = np.array(seen)
+        then[1] *= 2 / 3
+        heights = np.array([seen[1], then[1]], np.float64)
+        return then, np.hypot(np.float64(seen[0]), heights)
 
 
 def _table(mdp: MDP) -> dict[int, dict[int, list[Branch]]]:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from mellowmax.environments import lunar_lander
-from mellowmax.environments.lunar_lander import environment, fleet, physics
+from mellowmax.environments.gymnasium import Height2016
+from mellowmax.environments.lunar_lander import environment, gymnasium, physics
 
 COUNT = 16
 """How many landers there are; every test has as many, so that one program serves all."""
@@ -35,27 +36,29 @@ class Recorded:
 class Pair:
     """As many of Gymnasium's landers as of ours, which get the same random numbers."""
 
-    def __init__(self, seeds, program):
+    def __init__(self, seeds, height="v3"):
         gymnasium = pytest.importorskip("gymnasium")
         pytest.importorskip("Box2D")
-        self.program = program
+        self.program = compiled(height)
         self.theirs = [gymnasium.make("LunarLander-v3").unwrapped for _ in seeds]
+        wrap = Height2016 if height == "2016" else lambda lander: lander
+        self.wrapped = [wrap(lander) for lander in self.theirs]
         uniforms, dispersion, self.seen = [], [], []
-        for lander, seed in zip(self.theirs, seeds, strict=True):
+        for lander, wrapped, seed in zip(self.theirs, self.wrapped, seeds, strict=True):
             lander._np_random = Recorded(seed)
-            self.seen.append(lander.reset()[0])
+            self.seen.append(wrapped.reset()[0])
             heights, x, y, one, two = lander._np_random.take()
             push = [(force + FORCE) / (2 * FORCE) for force in (x, y)]
             uniforms.append([*(heights / (400 / 60)), *push, 0.5, 0.5])
             dispersion.append([one, two])
         state = environment.start(list(np.transpose(uniforms).astype(np.float32)))
-        self.ours = program(state, np.zeros(COUNT, np.int32), *np.float32(dispersion).T)
+        self.ours = self.program(state, np.zeros(COUNT, np.int32), *np.float32(dispersion).T)
 
     def step(self, actions, state=None):
         """A step of both: what Gymnasium returns, as arrays."""
         results = [
             lander.step(int(action))[:3]
-            for lander, action in zip(self.theirs, actions, strict=True)
+            for lander, action in zip(self.wrapped, actions, strict=True)
         ]
         dispersion = np.float32([lander._np_random.take() for lander in self.theirs])
         state = self.ours.state if state is None else state
@@ -64,10 +67,10 @@ class Pair:
 
 
 @functools.cache
-def compiled():
-    world = environment._world(lunar_lander.params())
+def compiled(height="v3"):
+    world = environment.world(lunar_lander.params(height=height))
     world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), world)
-    fly = jax.jit(fleet.fly_in_blocks)
+    fly = gymnasium._fly  # which is compiled once, for the tests of both
 
     def program(state, action, one, two):
         # As strict as JAX can be: nothing is promoted by accident.
@@ -84,13 +87,17 @@ def program():
 
 
 @pytest.fixture(scope="session")
-def pair(program):
+def pair():
     """What makes Gymnasium's landers and ours from seeds."""
-    return lambda seeds: Pair(seeds, program)
+    return Pair
 
 
 @pytest.fixture(scope="session")
 def observed():
     """What is seen of landers, `[n, 8]`."""
-    height = np.float32(400 / 60)
-    return lambda state: np.stack([np.asarray(x) for x in physics.observation(state, height)], -1)
+
+    def see(state, metres=400 / 60):
+        seen = physics.observation(state, np.float32(metres))
+        return np.stack([np.asarray(x) for x in seen], -1)
+
+    return see

@@ -75,7 +75,7 @@ def test_what_is_over_stays_as_it_is(program):
 
 def test_numbers_have_32_bits_also_where_jax_has_64():
     with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"):
-        world = environment._world(lunar_lander.params())
+        world = environment.world(lunar_lander.params())
         world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), world)
         state = environment.start(list(np.zeros((16, COUNT), np.float32)))
         zero = np.zeros(COUNT, np.float32)

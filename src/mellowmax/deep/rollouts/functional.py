@@ -16,7 +16,7 @@ from ..episodes import Episodes, padded_length
 from ..network import Policy
 from .rollouts import EVERY_LANE, WIDTH, Played, batch_keys, name_of
 
-__all__ = ["FunctionalEnvironment", "FunctionalRollouts", "collect"]
+__all__ = ["MAX_STEPS", "FunctionalEnvironment", "FunctionalRollouts", "collect"]
 
 MAX_STEPS = 1000
 """Where an episode is cut off if nothing else is said."""

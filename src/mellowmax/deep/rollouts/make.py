@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...environments import tabular
+from ...environments import lunar_lander, tabular
 from ...mdp import MDP
-from .functional import FunctionalRollouts
+from .functional import MAX_STEPS, FunctionalRollouts
 from .gymnasium import GymnasiumRollouts
 from .rollouts import Rollouts
 
@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["Environment", "make_rollouts"]
 
 Environment: TypeAlias = (
-    "tabular.Params | MDP | str | Callable[[], gymnasium.Env[Any, Any]] | Rollouts"
+    "tabular.Params | lunar_lander.Params | MDP | str | Callable[[], gymnasium.Env[Any, Any]] | "
+    "Rollouts"
 )
 """The parameters of a functional environment of the library, an MDP, the id of a Gymnasium
 environment or a function that makes one, or rollouts of an environment of one's own."""
+
+LUNAR_LANDER = "mellowmax/LunarLander-v0"
+"""The one id that stands for pure functions: its landers fly together in one program."""
 
 
 def make_rollouts(
@@ -47,6 +51,11 @@ def make_rollouts(
                 rule = f"`{name}` must be None for rollouts, which have their own"
                 raise ValueError(f"{rule}, got {value!r}")
         return environment
+    limit = MAX_STEPS if max_steps is None else max_steps
+    if environment == LUNAR_LANDER:
+        environment = lunar_lander.params()
+    if isinstance(environment, lunar_lander.Params):
+        return FunctionalRollouts(lunar_lander, environment, limit)
     if isinstance(environment, MDP):
         environment = tabular.params(environment)
     if not isinstance(environment, tabular.Params):
@@ -55,4 +64,4 @@ def make_rollouts(
     if environment.allowed is not None:
         rule = "`environment` must allow every action in every state"
         raise ValueError(f"{rule}, got {environment}, which does not")
-    return FunctionalRollouts(tabular, environment, *([] if max_steps is None else [max_steps]))
+    return FunctionalRollouts(tabular, environment, limit)

@@ -22,7 +22,18 @@ from .state import Joint, Leg, Motion, Place, Speed, State, Step
 from .terrain import smooth
 from .vectors import Array, Vector
 
-__all__ = ["HEIGHTS", "Params", "launch", "observe", "params", "reset", "start", "step"]
+__all__ = [
+    "HEIGHTS",
+    "Params",
+    "dispersion",
+    "launch",
+    "observe",
+    "params",
+    "reset",
+    "start",
+    "step",
+    "world",
+]
 
 HEIGHTS = {"v3": VIEW.y / 2, "2016": VIEW.x / 2}
 """By what the height is divided to be observed: today, and from 2016 until August 2018."""
@@ -116,9 +127,15 @@ def step(key: jax.Array, state: State, action: ArrayLike, params: Params) -> Ste
         >>> jax.eval_shape(fly, keys, states, 2, params()).reward.shape
         (1000,)
     """
-    one, two = jax.random.uniform(key, (2,), jnp.float32, -1.0, 1.0)
-    result: Step = _step(state, jnp.asarray(action, jnp.int32), one, two, _world(params))
+    one, two = dispersion(key)
+    result: Step = _step(state, jnp.asarray(action, jnp.int32), one, two, world(params))
     return result
+
+
+def dispersion(key: jax.Array) -> tuple[Array, Array]:
+    """Two random numbers in [-1, 1), by which the nozzle is off in a step."""
+    one, two = jax.random.uniform(key, (2,), jnp.float32, -1.0, 1.0)
+    return one, two
 
 
 def observe(state: State, params: Params) -> jax.Array:
@@ -174,7 +191,8 @@ def start(uniforms: Sequence[Array]) -> State:
     )
 
 
-def _world(params: Params) -> World:
+def world(params: Params) -> World:
+    """The parameters as the physics takes them."""
     numbers: list[Any] = [
         params.gravity,
         params.wind_power,

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from ..._common import checks
 from ..._common.extras import needed_by
 from ..render_modes import check_mode, check_started, needs_pillow, warn_of_no_mode
-from .environment import Params, launch, observe, params, step
+from .environment import Params, dispersion, launch, observe, params, world
+from .fleet import fly
 from .state import State
 from .vectors import select
 
@@ -28,6 +29,9 @@ __all__ = ["LunarLander", "LunarLanderVector"]
 LARGEST = np.array([2.5, 2.5, 10, 10, 2 * np.pi, 10, 1, 1], np.float32)
 """What Gymnasium says that an observation is no larger than; a lander may leave it."""
 SMALLEST = np.array([*-LARGEST[:6], 0, 0], np.float32)
+
+FEW = 16
+"""Up to so many landers fly in one and the same program, which is then compiled only once."""
 
 Seen = npt.NDArray[np.float32]
 Picture = npt.NDArray[np.uint8]
@@ -75,8 +79,8 @@ class LunarLander(gymnasium.Env[Any, Any]):
         self.render_mode = check_mode(render_mode, self.metadata["render_modes"])
         self.observation_space = gymnasium.spaces.Box(SMALLEST, LARGEST)
         self.action_space = gymnasium.spaces.Discrete(4)
-        world = _world(gravity, enable_wind, wind_power, turbulence_power, height)
-        self._landers = _Landers(1, world)
+        flown_in = _world(gravity, enable_wind, wind_power, turbulence_power, height)
+        self._landers = _Landers(1, flown_in)
         self._under_way = False
         self._action = 0
 
@@ -171,8 +175,8 @@ class LunarLanderVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.single_action_space = gymnasium.spaces.Discrete(4)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        world = _world(gravity, enable_wind, wind_power, turbulence_power, height)
-        self._landers = _Landers(num_envs, world)
+        flown_in = _world(gravity, enable_wind, wind_power, turbulence_power, height)
+        self._landers = _Landers(num_envs, flown_in)
         self._ended = np.zeros(num_envs, np.bool_)
         self._actions = np.zeros(num_envs, np.int32)
         self._random = [np.random.default_rng() for _ in range(num_envs)]
@@ -231,7 +235,8 @@ class LunarLanderVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._actions = np.where(begun, 0, actions).astype(np.int32)
         self._landers.launch(begun, self._random)
         seen, rewards, terminated = self._landers.advance(self._actions)
-        truncated = (self._landers.steps >= self.max_episode_steps) & ~terminated
+        steps = self._landers.steps[: self.num_envs]
+        truncated = (steps >= self.max_episode_steps) & ~terminated
         self._ended = terminated | truncated
         return seen, rewards, terminated, truncated, {}
 
@@ -247,46 +252,47 @@ class LunarLanderVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
 class _Landers:
     """Landers, and where each is in its episode; `begin` and `advance` run the same program."""
 
-    def __init__(self, count: int, world: Params) -> None:
-        self.world = world
+    def __init__(self, count: int, params: Params) -> None:
+        self.count, self.params = count, params
         self.states: State | None = None
-        self.words = np.zeros(count, np.uint32)
+        rows = max(count, FEW)
+        self.worlds = jax.tree.map(lambda x: jnp.broadcast_to(x, (rows,)), world(params))
+        self.words = np.zeros(rows, np.uint32)
         """What the random numbers of each episode come from."""
-        self.steps = np.zeros(count, np.int32)
+        self.steps = np.zeros(rows, np.int32)
         """How many each episode has taken."""
-        self.launched = np.zeros(count, np.bool_)
+        self.launched = np.zeros(rows, np.bool_)
         """Who begins an episode with the next step."""
 
     def launch(self, which: npt.NDArray[np.bool_], random: Sequence[np.random.Generator]) -> None:
         """Let some landers begin an episode with the next step."""
         for i in np.flatnonzero(which).tolist():
             self.words[i] = random[i].integers(2**32, dtype=np.uint32)
-        self.steps = np.where(which, -1, self.steps).astype(np.int32)
-        self.launched = which
+        self.launched = self._padded(which)
+        self.steps = np.where(self.launched, np.int32(-1), self.steps)
 
     def begin(self, which: npt.NDArray[np.bool_], random: Sequence[np.random.Generator]) -> Seen:
         """Let some landers begin an episode now, while the others wait; what is seen of all."""
         before, steps = self.states, self.steps
         self.launch(which, random)
-        seen, _, _ = self.advance(np.zeros(len(which), np.int32))
-        if before is None or which.all():
-            return seen
-        self.steps = np.where(which, self.steps, steps).astype(np.int32)
-        chosen = jnp.asarray(which)
-        self.states = select(chosen, self.states, before)
-        return np.asarray(jax.vmap(observe, (0, None))(self.states, self.world))
+        begun = self.launched
+        self.advance(np.zeros(self.count, np.int32))
+        if before is not None:
+            self.steps = np.where(begun, self.steps, steps)
+            self.states = select(jnp.asarray(begun), self.states, before)
+        return self._seen()
 
     def advance(self, actions: npt.NDArray[np.int32]) -> tuple[Seen, Seen, npt.NDArray[np.bool_]]:
         """Take a step with all landers."""
         if self.states is None:
-            keys = jax.random.split(jax.random.key(0), len(actions))
+            keys = jax.random.split(jax.random.key(0), len(self.words))
             self.states = jax.vmap(launch)(keys)
         self.steps = self.steps + np.int32(1)
-        self.states, seen, rewards, terminated = _advance(
-            self.words, self.steps, self.launched, self.states, actions, self.world
-        )
-        self.launched = np.zeros(len(actions), np.bool_)
-        return np.array(seen), np.array(rewards), np.array(terminated)
+        drawn = _draw(self.words, self.steps, self.launched, self.states)
+        after = _fly(drawn[0], self._padded(actions), *drawn[1:], self.worlds)
+        self.states, self.launched = after.state, np.zeros_like(self.launched)
+        rewards, terminated = (np.array(x[: self.count]) for x in (after.reward, after.terminated))
+        return self._seen(), rewards, terminated
 
     def pictures(self, actions: Sequence[int] | npt.NDArray[np.int32]) -> list[Picture]:
         """A picture of each lander."""
@@ -301,29 +307,31 @@ class _Landers:
             for i, action in enumerate(actions)
         ]
 
+    def _padded(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """A number for every row, where landers that are only there to fill them have 0."""
+        return np.pad(values, (0, len(self.words) - self.count))
+
+    def _seen(self) -> Seen:
+        return np.array(_observe(self.states, self.params)[: self.count])
+
+
+_fly = jax.jit(fly)
+_observe = jax.jit(jax.vmap(observe, (0, None)))
+
 
 @functools.partial(jax.jit)
-def _advance(
-    words: jax.Array,
-    steps: jax.Array,
-    launched: jax.Array,
-    states: State,
-    actions: jax.Array,
-    world: Params,
-) -> tuple[State, jax.Array, jax.Array, jax.Array]:
-    """A step of many landers, which is the first of an episode for those that are launched."""
+def _draw(
+    words: jax.Array, steps: jax.Array, launched: jax.Array, states: State
+) -> tuple[State, jax.Array, jax.Array]:
+    """Who flies in the next step, with new ones for those that are launched, and its noise."""
 
     def one(
-        word: jax.Array, number: jax.Array, begins: jax.Array, state: State, action: jax.Array
-    ) -> tuple[State, jax.Array, jax.Array, jax.Array]:
+        word: jax.Array, number: jax.Array, begins: jax.Array, state: State
+    ) -> tuple[State, jax.Array, jax.Array]:
         of_launch, of_step = jax.random.split(jax.random.fold_in(jax.random.key(word), number))
-        state = select(begins, launch(of_launch), state)
-        after = step(of_step, state, action, world)
-        return after.state, observe(after.state, world), after.reward, after.terminated
+        return select(begins, launch(of_launch), state), *dispersion(of_step)
 
-    result: tuple[State, jax.Array, jax.Array, jax.Array] = jax.vmap(one)(
-        words, steps, launched, states, actions
-    )
+    result: tuple[State, jax.Array, jax.Array] = jax.vmap(one)(words, steps, launched, states)
     return result
 
 

@@ -1,0 +1,127 @@
+"""Lunar Lander keeps Gymnasium's rules: one of them, many, pictures, and the height of 2016.
+
+Up to 16 landers fly in the program of all other tests here.
+"""
+
+from __future__ import annotations
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from mellowmax import Boltzmann
+from mellowmax.deep import Network, Policy, watch
+from mellowmax.environments.lunar_lander.gymnasium import LunarLander, LunarLanderVector
+from mellowmax.environments.lunar_lander.picture import FLAG, FLAME, SHELL, draw_lander
+
+ID = "mellowmax/LunarLander-v0"
+
+
+def colour(text):
+    return np.array([int(text[i : i + 2], 16) for i in (1, 3, 5)])
+
+
+def where(picture, text):
+    """The mean place of a colour in a picture, x and y in pixels from the upper left."""
+    rows, columns = np.nonzero((np.abs(picture.astype(int) - colour(text)) < 8).all(-1))
+    return columns.mean(), rows.mean(), len(rows)
+
+
+def test_gymnasiums_checker_has_nothing_to_say(recwarn):
+    check_env(gymnasium.make(ID, render_mode="rgb_array").unwrapped)
+    assert not [str(warning.message) for warning in recwarn]
+
+
+def test_an_episode_of_many_is_that_of_one_with_its_seed():
+    many = gymnasium.make_vec(ID, num_envs=3)
+    one = gymnasium.make(ID)
+    assert isinstance(many, LunarLanderVector)
+    seen, _ = many.reset(seed=3)
+    alone, _ = one.reset(seed=4)
+    np.testing.assert_array_equal(seen[1], alone)
+    rng, ended = np.random.default_rng(0), False
+    for _ in range(400):
+        actions = rng.integers(0, 4, 3)
+        seen, rewards, terminated, truncated, _ = many.step(actions)
+        if ended:  # the step after the end begins another episode, whatever the action
+            assert (rewards[1], terminated[1]) == (0, False)
+            assert 1.3 < seen[1, 1] < 1.5
+            break
+        alone, reward, ended, cut, _ = one.step(int(actions[1]))
+        np.testing.assert_array_equal(seen[1], alone)
+        assert (rewards[1], terminated[1], truncated[1]) == (np.float32(reward), ended, cut)
+    assert ended
+
+
+def test_an_episode_is_cut_off_and_some_may_begin_anew():
+    many = LunarLanderVector(2, max_episode_steps=3)
+    first, _ = many.reset(seed=[7, 7])
+    np.testing.assert_array_equal(first[0], first[1])
+    many.step([0, 0])
+    seen, _ = many.reset(options={"reset_mask": np.array([True, False])})
+    assert (seen[0] != seen[1]).any()
+    assert seen[1, 1] != first[1, 1]  # it has waited, after one step
+    cut = [many.step([0, 0])[3] for _ in range(5)]
+    np.testing.assert_array_equal(cut, [[0, 0], [0, 1], [1, 0], [0, 0], [0, 0]])
+
+
+def test_wrong_arguments_are_one_sentence():
+    env = LunarLander()
+    with pytest.raises(gymnasium.error.ResetNeeded, match="`reset` must be called before `step`"):
+        env.step(0)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"`action` must be a whole number in \[0, 3\], got 4"):
+        env.step(4)
+    with pytest.raises(ValueError, match=r"`render_mode` must be None or in .*, got 'ansi'"):
+        LunarLander("ansi")
+    many = LunarLanderVector(2)
+    with pytest.raises(gymnasium.error.ResetNeeded, match="got no episode yet"):
+        many.step([0, 0])
+    many.reset(seed=0)
+    with pytest.raises(ValueError, match="`actions` must be 2 whole numbers"):
+        many.step([0, 4])
+    with pytest.raises(ValueError, match="`seed` must be one for each lander, got 3"):
+        many.reset(seed=[1, 2, 3])
+
+
+def test_the_picture_shows_where_the_lander_is_and_what_fires():
+    env = LunarLander("rgb_array")
+    env.reset(seed=1)
+    for _ in range(20):  # an episode begins at the upper edge
+        seen, *_ = env.step(0)
+    left, height, count = where(env.render(), SHELL)
+    # 30 pixels a metre, x in units of 10 metres from the middle.
+    assert abs(left - (300 + 300 * seen[0])) < 3
+    assert 300 < count < 1200
+    assert where(env.render(), FLAG)[2] > 100
+    one = jax.tree.map(lambda x: x[0], env._landers.states)
+    below = {action: where(draw_lander(one, action), FLAME) for action in (1, 2, 3)}
+    assert below[2][1] > height + 15  # flames of the main engine come out below
+    assert below[1][0] > left + 15  # and those that push to the left on the right
+    assert below[3][0] < left - 15
+
+
+def test_a_policy_can_be_watched():
+    policy = Policy(Network.init(jax.random.key(0), (8, 4, 4)), Boltzmann(1.0))
+    pictures = list(watch(policy, ID, max_steps=3))
+    assert len(pictures) == 4
+    assert pictures[0][0].shape == (400, 600, 3)
+
+
+def test_the_height_of_2016_is_that_of_ours(pair, observed):
+    """Gymnasium's lander in the wrapper, ours by its parameter: they see and earn the same."""
+    both = pair(range(80_000, 80_016), height="2016")
+    over = np.zeros(16, bool)
+    np.testing.assert_allclose(both.seen, observed(both.ours.state, 10.0), atol=2e-5)
+    assert (np.array(both.seen)[:, 1] < 1).all()  # today it is about 1.4
+    earned = np.zeros((2, 16))
+    for _ in range(60):
+        seen, reward, ended = both.step(np.zeros(16, int))
+        flies = ~over & (seen[:, 6:] == 0).all(1)
+        np.testing.assert_allclose(seen[flies], observed(both.ours.state, 10.0)[flies], atol=4e-5)
+        earned += np.where(flies, [reward, both.ours.reward], 0.0)
+        over |= ended
+    np.testing.assert_allclose(*earned, atol=0.02)
+    assert np.abs(earned).max() > 10
