@@ -1,13 +1,11 @@
-"""What the environments share in how they are asked to show themselves."""
+"""What the environments share in how they are asked to show themselves.
+
+Whoever uses it has imported Gymnasium before, or said that it is missing.
+"""
 
 from __future__ import annotations
 
 from typing import Any
-
-from .._common.extras import needed_by
-
-with needed_by("mellowmax.environments", "gymnasium"):
-    import gymnasium
 
 __all__ = ["check_mode", "check_started", "needs_pillow", "warn_of_no_mode"]
 
@@ -22,12 +20,16 @@ def check_mode(mode: str | None, modes: list[str]) -> str | None:
 def check_started(started: bool) -> None:
     """Raise unless an episode has begun."""
     if not started:
+        import gymnasium
+
         rule = "`reset` must be called before `render`"
         raise gymnasium.error.ResetNeeded(f"{rule}, got no episode yet")
 
 
 def warn_of_no_mode(env: Any) -> None:
     """Warn that an environment without a render mode shows nothing."""
+    import gymnasium
+
     name = type(env).__name__ if env.spec is None else env.spec.id
     modes = env.metadata["render_modes"]
     gymnasium.logger.warn(
@@ -35,7 +37,9 @@ def warn_of_no_mode(env: Any) -> None:
     )
 
 
-def needs_pillow() -> gymnasium.error.DependencyNotInstalled:
+def needs_pillow() -> Exception:
     """The error for a picture without Pillow to draw it."""
+    import gymnasium
+
     needs = "`rgb_array` needs Pillow: pip install 'mellowmax[experiments]'"
     return gymnasium.error.DependencyNotInstalled(needs)
