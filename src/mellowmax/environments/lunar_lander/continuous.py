@@ -91,7 +91,7 @@ def fly_on(
         hits = going & hits & (time < LAST_MOMENT)
         flight = lax.cond(
             anywhere(hits),
-            lambda: _respond(flight, shape, terrain, edge, part, time, hits),
+            lambda: _respond(flight, is_hull, shape, terrain, edge, part, time, hits),
             lambda: flight,
         )
         return done + 1, hits, flight
@@ -145,6 +145,7 @@ def _first_impact(
 
 def _respond(
     flight: Flight,
+    is_hull: Array,
     shape: Shape,
     terrain: Sequence[Array],
     edge: Array,
@@ -170,6 +171,8 @@ def _respond(
         contacts.remember(flight.contacts, edge, manifolds[0]),
         contacts.remember(flight.contacts, other, manifolds[1]),
     )
+    # A leg may leave the ground again within the step; a hull that has touched it has crashed.
+    heard = contacts.touch_events(flight.on_ground, flight.contacts, known)
     place, speed = _push_out(at, flight.speed, shape, manifolds, numbers, touches)
     speed, end = integrate(place, speed, (1.0 - time) * SECONDS)
     after = Flight(
@@ -178,7 +181,7 @@ def _respond(
         speed,
         time,
         known,
-        contacts.touch_events(flight.on_ground, flight.contacts, known),
+        is_hull | heard,
         jnp.zeros_like(flight.missed),
     )
     # Near, and yet no point: a contact that there was has ended, and the body goes on.
@@ -187,9 +190,10 @@ def _respond(
         contact._replace(edge=select(misses & (contact.edge == edge), -1, contact.edge))
         for contact in flight.contacts
     )
+    heard = contacts.touch_events(flight.on_ground, flight.contacts, (first, second))
     flight = flight._replace(
         contacts=(first, second),
-        on_ground=contacts.touch_events(flight.on_ground, flight.contacts, (first, second)),
+        on_ground=(is_hull & flight.on_ground) | heard,
         missed=select(misses, flight.missed | jnp.left_shift(1, edge), flight.missed),
     )
     result: Flight = select(touches, after, flight)

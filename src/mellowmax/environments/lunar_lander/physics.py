@@ -70,7 +70,7 @@ def advance(
         The landers, their rewards, and whether their episodes have ended.
     """
     active = ~state.over
-    fired = keep(fire(state.hull, action, one, two))
+    fired = keep(fire(state.hull, select(state.fresh, 0, action), one, two))
     calm = state.right.on_ground | state.left.on_ground
     wind = select(calm, 0.0, gust(state.wind) * world.wind)
     turbulence = select(calm, 0.0, gust(state.turbulence) * world.turbulence)
