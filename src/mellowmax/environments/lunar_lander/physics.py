@@ -133,8 +133,11 @@ def advance(
         Leg(Motion(end.place, end.speed), joint, end.contacts[0], end.contacts[1], end.on_ground)
         for end, joint in zip(legs_flown, pushed.joints, strict=True)
     )
+    zero = jnp.zeros_like(hull_flown.speed.spin)
+    halted = Speed(Vector(zero, zero), zero)
     new = state._replace(
-        hull=Motion(hull_flown.place, hull_flown.speed),
+        # What rests is stopped, as can be seen in the last observation.
+        hull=Motion(hull_flown.place, select(asleep, halted, hull_flown.speed)),
         right=right,
         left=left,
         rest=rest,
