@@ -1,0 +1,1 @@
+"""Our Lunar Lander beside Gymnasium's: what `benchmarks/lunar_lander.py` is made of."""

@@ -1,0 +1,68 @@
+"""What is kept of both sides, and where."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+ENDS = ("land", "crash", "leave", "time out")
+LAND, CRASH, LEAVE, TIME = range(4)
+FLIGHT_STEPS = 100
+PART = 500
+"""How many episodes a file of Gymnasium's has: what a stopped run loses at most."""
+CONTACT_SPARE = 1.25
+"""Episodes for each state of contact: some end without any."""
+
+
+class Plan(NamedTuple):
+    """How many episodes there are, and with which seeds."""
+
+    episodes: int
+    flights: int
+    contacts: int
+    first_seed: int
+
+    def parts(self) -> Iterator[range]:
+        """The seeds of the policies' episodes, in parts; the same ones for each policy."""
+        last = self.first_seed + self.episodes
+        for first in range(self.first_seed, last, PART):
+            yield range(first, min(first + PART, last))
+
+    def flight_seeds(self) -> range:
+        """The seeds of the flights."""
+        first = self.first_seed + self.episodes
+        return range(first, first + self.flights)
+
+    def contact_seeds(self) -> range:
+        """The seeds of the episodes from which states of contact are taken."""
+        first = self.first_seed + self.episodes + self.flights
+        return range(first, first + int(CONTACT_SPARE * self.contacts))
+
+    def theirs(self, folder: pathlib.Path, policy: str, seeds: range) -> pathlib.Path:
+        """The file of some of Gymnasium's episodes."""
+        return folder / f"gymnasium {policy} {seeds.start}-{seeds.stop - 1}.npz"
+
+    def flight(self, folder: pathlib.Path) -> pathlib.Path:
+        """The file of Gymnasium's flights."""
+        return folder / "gymnasium flight.npz"
+
+    def contact(self, folder: pathlib.Path) -> pathlib.Path:
+        """The file of Gymnasium's states of contact."""
+        return folder / "gymnasium contact.npz"
+
+
+def save(path: pathlib.Path, **arrays: Any) -> None:
+    """Write a file whole or not at all."""
+    unfinished = path.with_suffix(".tmp.npz")
+    np.savez_compressed(unfinished, **arrays)
+    os.replace(unfinished, path)
+
+
+def load(path: pathlib.Path) -> dict[str, np.ndarray]:
+    """What a file has."""
+    with np.load(path) as file:
+        return dict(file)
