@@ -17,7 +17,8 @@ FLIGHT_GOAL, CONTACT_GOAL, PAIRED_GOAL = 1e-5, 1e-3, 1.0
 
 def compare(folder: pathlib.Path) -> None:
     """Print all tables for which there are files of both sides."""
-    _flight(folder)
+    _flight(folder, "flight", "Flight")
+    _flight(folder, "wind", "Flight with wind and turbulence")
     _contact(folder)
     _alone(folder)
     _paired(folder)
@@ -41,23 +42,24 @@ def _spread(apart: np.ndarray, goal: float) -> None:
     print(f"  at most {goal:g}: {100 * np.mean(apart <= goal):.2f} %\n")
 
 
-def _flight(folder: pathlib.Path) -> None:
-    sides = _both(folder, "flight")
+def _flight(folder: pathlib.Path, part: str, title: str) -> None:
+    sides = _both(folder, part)
     if not sides:
         return
     theirs, ours = sides
-    print(
-        f"Gymnasium {theirs['gymnasium']}, Box2D {theirs['box2d']}; "
-        f"ours: JAX {ours['jax']} on {ours['device']}\n"
-    )
+    if part == "flight":
+        print(
+            f"Gymnasium {theirs['gymnasium']}, Box2D {theirs['box2d']}; "
+            f"ours: JAX {ours['jax']} on {ours['device']}\n"
+        )
     apart = np.abs(theirs["seen"] - ours["seen"]).max(-1)
     steps = np.isfinite(theirs["seen"][..., 0])
     if np.isnan(apart[steps]).any():
-        raise SystemExit("flight: one side has ended where the other one flies")
+        raise SystemExit(f"{part}: one side has ended where the other one flies")
     most = np.where(steps, apart, 0).max(1)
     print(
-        f"Flight: {len(most):,} episodes of random actions until the first touch, 100 steps at "
-        f"most,\n{steps.sum():,} observations: the largest difference of an episode"
+        f"{title}: {len(most):,} episodes of random actions until the first touch, 100 steps\n"
+        f"at most, {steps.sum():,} observations: the largest difference of an episode"
     )
     _spread(most, FLIGHT_GOAL)
 

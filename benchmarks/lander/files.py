@@ -46,13 +46,9 @@ class Plan(NamedTuple):
         """The file of some of Gymnasium's episodes."""
         return folder / f"gymnasium {policy} {seeds.start}-{seeds.stop - 1}.npz"
 
-    def flight(self, folder: pathlib.Path) -> pathlib.Path:
-        """The file of Gymnasium's flights."""
-        return folder / "gymnasium flight.npz"
-
-    def contact(self, folder: pathlib.Path) -> pathlib.Path:
-        """The file of Gymnasium's states of contact."""
-        return folder / "gymnasium contact.npz"
+    def of(self, folder: pathlib.Path, part: str) -> pathlib.Path:
+        """The file of another part of Gymnasium's side."""
+        return folder / f"gymnasium {part}.npz"
 
 
 def save(path: pathlib.Path, **arrays: Any) -> None:

@@ -21,6 +21,9 @@ from .draws import LIMIT, choices_of, draws_of
 from .files import CRASH, FLIGHT_STEPS, LAND, LEAVE, TIME, Plan, load, save
 from .policies import POLICIES, Network, heuristic, load_network
 
+WIND = {"wind_power": 15.0, "turbulence_power": 1.5}
+"""What Gymnasium's `enable_wind` has."""
+
 
 class Result(NamedTuple):
     """What came of episodes, `[n]` each."""
@@ -117,19 +120,22 @@ class Fleet:
     Args:
         count: how many landers fly at once.
         steps: how many steps they take between two looks at who has ended.
-        params: the world.
     """
 
-    def __init__(self, count: int, steps: int, params: lunar_lander.Params | None = None) -> None:
+    def __init__(self, count: int, steps: int) -> None:
         self.count, self.steps = count, steps
-        params = lunar_lander.params() if params is None else params
-        world = environment._world(params)
-        world = jax.tree.map(lambda x: jnp.broadcast_to(x, (count,)), world)
+        params = lunar_lander.params()
         observe = jax.vmap(lunar_lander.observe, (0, None), 1)
 
         @jax.jit
         def fly(
-            network: Any, state: Any, begins: Any, starts: Any, policy: Any, draws: Draws
+            network: Network,
+            world: Any,
+            state: Any,
+            begins: Any,
+            starts: Any,
+            policy: Any,
+            draws: Draws,
         ) -> Any:
             # What is seen after each step, and the bodies after the first one.
             fresh = environment.start(list(starts))
@@ -148,7 +154,14 @@ class Fleet:
             (state, _, first), results = jax.lax.scan(one, carry, draws)
             return state, first, results
 
-        self.fly, self.network = fly, jax.tree.map(jnp.asarray, load_network())
+        network = jax.tree.map(jnp.asarray, load_network())
+        self.fly = functools.partial(fly, network)
+        self.calm, self.windy = self._world(), self._world(**WIND)
+
+    def _world(self, **settings: float) -> Any:
+        """The world of each lander."""
+        world = environment._world(lunar_lander.params(**settings))
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, (self.count,)), world)
 
     def play(
         self,
@@ -171,6 +184,7 @@ class Fleet:
         returns, lengths = np.zeros(total), np.zeros(total, np.int64)
         ends = np.full(total, TIME)
         episode, times = np.full(count, -1), np.zeros(count, np.int64)
+        world = self.windy if isinstance(draws, FromSeeds) and draws.wind else self.calm
         state = environment.start(list(np.full((16, count), 0.5, np.float32)))
         state = state._replace(over=np.ones(count, bool))
         begun = done = 0
@@ -182,7 +196,7 @@ class Fleet:
                 begun += 1
             starts, drawn = draws.draw(times)
             state, _, results = self.fly(
-                self.network, state, begins, starts, policies[episode].astype(np.int32), drawn
+                world, state, begins, starts, policies[episode].astype(np.int32), drawn
             )
             seen, reward, over = (np.asarray(each) for each in results)
             steps = times + np.arange(self.steps)[:, None]
@@ -242,7 +256,7 @@ class Fleet:
             given = np.full(self.count, POLICIES.index("random"), np.int32)
             nobody = np.zeros(self.count, bool)
             starts = np.full((16, self.count), 0.5, np.float32)
-            _, after, _ = self.fly(self.network, state, nobody, starts, given, draws)
+            _, after, _ = self.fly(self.calm, state, nobody, starts, given, draws)
             parts.append(np.asarray(after).reshape(3, 6, -1).transpose(2, 0, 1))
         return np.concatenate(parts)[: len(seeds)]
 
@@ -271,7 +285,7 @@ def collect(folder: pathlib.Path, plan: Plan, parts: list[str]) -> None:
             last = time.monotonic()
             say(f"{done} episodes, {taken} steps")
 
-    if "flight" in parts and not (path := folder / "ours flight.npz").exists():
+    def flights(path: pathlib.Path, wind: bool) -> None:
         seeds = np.array(plan.flight_seeds())
         seen = np.full((len(seeds), 1 + FLIGHT_STEPS, 8), np.nan, np.float32)
 
@@ -280,17 +294,21 @@ def collect(folder: pathlib.Path, plan: Plan, parts: list[str]) -> None:
             seen[episodes[early], numbers[early]] = what[early]
 
         policy = np.full(len(seeds), POLICIES.index("random"))
-        landers.play(policy, seeds, FromSeeds(count, steps), see, progress)
+        landers.play(policy, seeds, FromSeeds(count, steps, wind), see, progress)
         save(path, seeds=seeds, seen=seen, **about)
-        say("flight")
+        say(path.stem)
+
+    for name in ("flight", "wind") if "flight" in parts else ():
+        if not (path := folder / f"ours {name}.npz").exists():
+            flights(path, name == "wind")
     if "contact" in parts and not (path := folder / "ours contact.npz").exists():
-        if plan.contact(folder).exists():
-            theirs = load(plan.contact(folder))
+        if (given := plan.of(folder, "contact")).exists():
+            theirs = load(given)
             after = landers.touch(theirs["seeds"], theirs["before"], theirs["actions"])
             save(path, seeds=theirs["seeds"], after=after, **about)
             say("contact")
         else:
-            say(f"contact is left out: it needs {plan.contact(folder).name!r} of Gymnasium's side")
+            say(f"contact is left out: it needs {given.name!r} of Gymnasium's side")
     if "policies" not in parts:
         return
     # Those with long episodes first, so that few landers wait for the last one.

@@ -62,9 +62,9 @@ def play_part(path: pathlib.Path, policy: str, seeds: range) -> None:
     save(path, seeds=np.array(seeds), returns=returns, lengths=lengths, ends=ends)
 
 
-def fly(path: pathlib.Path, seeds: range, **settings: Any) -> None:
+def fly(path: pathlib.Path, seeds: range, wind: bool = False) -> None:
     """Flights with random actions until something touches the ground, and all that is seen."""
-    player = Player(None, **settings)
+    player = Player(None, enable_wind=wind)
     seen = np.full((len(seeds), 1 + FLIGHT_STEPS, 8), np.nan, np.float32)
     for row, seed in zip(seen, seeds, strict=True):
 
@@ -157,9 +157,10 @@ def collect(folder: pathlib.Path, plan: Plan, parts: list[str], workers: int) ->
     folder.mkdir(parents=True, exist_ok=True)
     jobs: list[tuple[Any, ...]] = []
     if "flight" in parts:
-        jobs.append((fly, plan.flight(folder), plan.flight_seeds()))
+        for name in ("flight", "wind"):
+            jobs.append((fly, plan.of(folder, name), plan.flight_seeds(), name == "wind"))
     if "contact" in parts:
-        jobs.append((touch, plan.contact(folder), plan.contact_seeds()))
+        jobs.append((touch, plan.of(folder, "contact"), plan.contact_seeds()))
     for seeds in plan.parts() if "policies" in parts else ():
         for policy in POLICIES:
             jobs.append((play_part, plan.theirs(folder, policy, seeds), policy, seeds))

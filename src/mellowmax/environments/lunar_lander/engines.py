@@ -59,6 +59,14 @@ def fire(hull: Motion, action: Array, one: Array, two: Array) -> Fire:
 
 
 def gust(index: Array) -> Array:
-    """How strong the wind blows, from -1 to 1: a pattern that never repeats."""
-    time = index.astype(jnp.float32)
-    return jnp.tanh(jnp.sin(0.02 * time) + jnp.sin(0.01 * math.pi * time))
+    """How strong the wind blows, from -1 to 1: a pattern that never repeats.
+
+    It is tanh(sin(0.02 i) + sin(0.01 pi i)). The angles are far from 0, and as plain products they
+    would lose what 32 bits do not hold.
+    """
+    whole = index // 50
+    part = 0.02 * (index - 50 * whole).astype(jnp.float32)
+    angle = whole.astype(jnp.float32)
+    slow = jnp.sin(angle) * jnp.cos(part) + jnp.cos(angle) * jnp.sin(part)
+    within = (index - 200 * (index // 200)).astype(jnp.float32)
+    return jnp.tanh(slow + jnp.sin(0.01 * math.pi * within))
