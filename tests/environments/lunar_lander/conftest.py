@@ -28,6 +28,10 @@ class Recorded:
         self.given.append(self.rng.uniform(low, high, size))
         return self.given[-1]
 
+    def integers(self, low, high):
+        self.given.append(self.rng.integers(low, high))
+        return self.given[-1]
+
     def take(self):
         given, self.given = self.given, []
         return given
@@ -36,39 +40,44 @@ class Recorded:
 class Pair:
     """As many of Gymnasium's landers as of ours, which get the same random numbers."""
 
-    def __init__(self, seeds, height="v3"):
+    def __init__(self, seeds, height="v3", wind=False):
         gymnasium = pytest.importorskip("gymnasium")
         pytest.importorskip("Box2D")
-        self.program = compiled(height)
-        self.theirs = [gymnasium.make("LunarLander-v3").unwrapped for _ in seeds]
+        self.program = compiled(height, wind)
+        make = functools.partial(gymnasium.make, "LunarLander-v3", enable_wind=wind)
+        self.theirs = [make().unwrapped for _ in seeds]
         wrap = Height2016 if height == "2016" else lambda lander: lander
         self.wrapped = [wrap(lander) for lander in self.theirs]
         uniforms, dispersion, self.seen = [], [], []
         for lander, wrapped, seed in zip(self.theirs, self.wrapped, seeds, strict=True):
             lander._np_random = Recorded(seed)
             self.seen.append(wrapped.reset()[0])
-            heights, x, y, one, two = lander._np_random.take()
+            heights, x, y, *gusts, one, two = lander._np_random.take()
             push = [(force + FORCE) / (2 * FORCE) for force in (x, y)]
-            uniforms.append([*(heights / (400 / 60)), *push, 0.5, 0.5])
+            # The middle of what becomes the same whole number.
+            gusts = [(number + 9999.5) / 19998 for number in gusts] or [0.5, 0.5]
+            uniforms.append([*(heights / (400 / 60)), *push, *gusts])
             dispersion.append([one, two])
         state = environment.start(list(np.transpose(uniforms).astype(np.float32)))
         self.ours = self.program(state, np.zeros(COUNT, np.int32), *np.float32(dispersion).T)
 
-    def step(self, actions, state=None):
+    def step(self, actions, state=None, our_actions=None):
         """A step of both: what Gymnasium returns, as arrays."""
+        our_actions = actions if our_actions is None else our_actions
         results = [
             lander.step(int(action))[:3]
             for lander, action in zip(self.wrapped, actions, strict=True)
         ]
         dispersion = np.float32([lander._np_random.take() for lander in self.theirs])
         state = self.ours.state if state is None else state
-        self.ours = self.program(state, np.asarray(actions, np.int32), *dispersion.T)
+        self.ours = self.program(state, np.asarray(our_actions, np.int32), *dispersion.T)
         return [np.array(each) for each in zip(*results, strict=True)]
 
 
 @functools.cache
-def compiled(height="v3"):
-    world = environment.world(lunar_lander.params(height=height))
+def compiled(height="v3", wind=False):
+    gusts = {"wind_power": 15.0, "turbulence_power": 1.5} if wind else {}
+    world = environment.world(lunar_lander.params(height=height, **gusts))
     world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), world)
     fly = gymnasium._fly  # which is compiled once, for the tests of both
 
