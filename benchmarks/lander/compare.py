@@ -86,7 +86,7 @@ class Episodes(NamedTuple):
 
 
 def _read(paths: list[pathlib.Path]) -> Episodes | None:
-    parts = [load(path) for path in paths if path.exists()]
+    parts = [load(path) for path in paths]
     if not parts:
         return None
     joined = [np.concatenate([part[name] for part in parts]) for name in Episodes._fields]
@@ -99,7 +99,7 @@ def _policies(folder: pathlib.Path, kind: str) -> dict[str, tuple[Episodes, Epis
     found = {}
     for policy in POLICIES:
         theirs = _read(sorted(folder.glob(f"gymnasium {policy} *.npz")))
-        ours = _read([folder / f"ours {kind} {policy}.npz"])
+        ours = _read(sorted(folder.glob(f"ours {kind} {policy} *.npz")))
         if theirs and ours:
             found[policy] = theirs, ours
     return found

@@ -26,11 +26,11 @@ class Plan(NamedTuple):
     contacts: int
     first_seed: int
 
-    def parts(self) -> Iterator[range]:
+    def parts(self, size: int = PART) -> Iterator[range]:
         """The seeds of the policies' episodes, in parts; the same ones for each policy."""
         last = self.first_seed + self.episodes
-        for first in range(self.first_seed, last, PART):
-            yield range(first, min(first + PART, last))
+        for first in range(self.first_seed, last, size):
+            yield range(first, min(first + size, last))
 
     def flight_seeds(self) -> range:
         """The seeds of the flights."""
@@ -45,6 +45,10 @@ class Plan(NamedTuple):
     def theirs(self, folder: pathlib.Path, policy: str, seeds: range) -> pathlib.Path:
         """The file of some of Gymnasium's episodes."""
         return folder / f"gymnasium {policy} {seeds.start}-{seeds.stop - 1}.npz"
+
+    def ours(self, folder: pathlib.Path, kind: str, policy: str, seeds: range) -> pathlib.Path:
+        """The file of some of our episodes, `paired` on Gymnasium's draws or `alone` on others."""
+        return folder / f"ours {kind} {policy} {seeds.start}-{seeds.stop - 1}.npz"
 
     def of(self, folder: pathlib.Path, part: str) -> pathlib.Path:
         """The file of another part of Gymnasium's side."""

@@ -21,6 +21,8 @@ from .draws import LIMIT, choices_of, draws_of
 from .files import CRASH, FLIGHT_STEPS, LAND, LEAVE, TIME, Plan, load, save
 from .policies import POLICIES, Network, heuristic, load_network
 
+CPU_PART = 2000
+"""How many episodes of a policy are kept at once on a CPU; an accelerator plays all at once."""
 WIND = {"wind_power": 15.0, "turbulence_power": 1.5}
 """What Gymnasium's `enable_wind` has."""
 
@@ -314,15 +316,18 @@ def collect(folder: pathlib.Path, plan: Plan, parts: list[str]) -> None:
     # Those with long episodes first, so that few landers wait for the last one.
     order = [POLICIES.index(name) for name in ("heuristic", "network", "half and half")]
     order += [i for i in range(len(POLICIES)) if i not in order]
-    seeds = np.tile(plan.first_seed + np.arange(plan.episodes), len(order))
-    policy = np.repeat(order, plan.episodes)
     for kind in ("paired", "alone"):
-        paths = {i: folder / f"ours {kind} {POLICIES[i]}.npz" for i in order}
-        if all(path.exists() for path in paths.values()):
-            continue
-        source = FromSeeds(count, steps) if kind == "paired" else FromKeys(count, steps, 2**20)
-        result = landers.play(policy, seeds, source, say=progress)
-        for number, path in paths.items():
-            mine = policy == number
-            save(path, seeds=seeds[mine], **{k: v[mine] for k, v in result._asdict().items()})
-        say(f"policies, {kind}")
+        for seeds in plan.parts(CPU_PART if on_cpu else plan.episodes):
+            paths = {i: plan.ours(folder, kind, POLICIES[i], seeds) for i in order}
+            if all(path.exists() for path in paths.values()):
+                continue
+            policy = np.repeat(order, len(seeds))
+            each = np.tile(np.array(seeds), len(order))
+            paired = kind == "paired"
+            # Keys are no seeds of Gymnasium's: the same number leads to other draws.
+            source = FromSeeds(count, steps) if paired else FromKeys(count, steps, seeds.start)
+            result = landers.play(policy, each, source, say=progress)
+            for number, path in paths.items():
+                mine = policy == number
+                save(path, seeds=each[mine], **{k: v[mine] for k, v in result._asdict().items()})
+            say(f"policies, {kind}, {seeds.start}-{seeds.stop - 1}")
