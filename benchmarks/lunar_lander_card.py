@@ -25,6 +25,8 @@ import traceback
 COUNT = 40960
 STEPS = 200
 """Of one call of the compiled program of random play."""
+LIMIT = 1000
+"""Of the steps of an episode, as Gymnasium has it."""
 IN_THE_AIR, LANDING, COMPARED = 20, 70, 50
 OURS = "mellowmax"
 
@@ -123,6 +125,7 @@ def kernel_alone(block, compares):
 def play(block, count, total):
     """Random play of many landers, whoever has ended starting again; then the long run.
 
+    Mean return and length are those of the episodes that have ended while they were counted.
     `broken` are landers that were lost because a number was not finite any more.
     """
     import jax
@@ -135,67 +138,73 @@ def play(block, count, total):
     fleet.GPU_BLOCK = block
     params = lunar_lander.params()
 
-    def play_one(key, state):
+    def play_one(key, lander):
+        state, length, earned = lander
         of_launch, of_action, of_step = jax.random.split(key, 3)
-        fresh = lunar_lander.launch(of_launch)
-        state = jax.tree.map(lambda new, old: jnp.where(state.over, new, old), fresh, state)
+        begins = state.over | (length >= LIMIT)
+        new = (lunar_lander.launch(of_launch), jnp.int32(0), jnp.float32(0))
+        state, length, earned = jax.tree.map(lambda a, b: jnp.where(begins, a, b), new, lander)
         action = jax.random.randint(of_action, (), 0, 4, jnp.int32)
         step = lunar_lander.step(of_step, state, action, params)
-        return (
-            step.state,
-            jnp.stack([~state.fresh, step.terminated, step.state.broken]),
-            step.reward,
-        )
+        # The step that `reset` takes does not count, and earns nothing.
+        length, earned = length + ~state.fresh, earned + step.reward
+        ends = step.terminated | (length >= LIMIT)
+        counts = [~state.fresh, ends, step.state.broken, ends * length, ends * earned]
+        return (step.state, length, earned), jnp.stack([x.astype(jnp.float32) for x in counts])
 
     def one_step(carry, number):
-        key, state, counts, earned = carry
+        key, landers, sums = carry
         keys = jax.random.split(jax.random.fold_in(key, number), count)
-        state, now, rewards = jax.vmap(play_one)(keys, state)
-        now = now.sum(axis=0, dtype=jnp.float32)
-        return (key, state, counts + now, earned + rewards.sum(dtype=jnp.float32)), None
+        landers, now = jax.vmap(play_one)(keys, landers)
+        return (key, landers, sums + now.sum(axis=0)), None
 
     @jax.jit
-    def run(key, state):
-        carry = (key, state, jnp.zeros(3, jnp.float32), jnp.float32(0))
-        return jax.lax.scan(one_step, carry, jnp.arange(STEPS, dtype=jnp.int32))[0]
+    def run(key, landers):
+        carry = (key, landers, jnp.zeros(5, jnp.float32))
+        _, landers, sums = jax.lax.scan(one_step, carry, jnp.arange(STEPS, dtype=jnp.int32))[0]
+        return landers, sums
 
-    state = jax.vmap(lunar_lander.launch)(jax.random.split(jax.random.key(1), count))
+    keys = jax.random.split(jax.random.key(1), count)
+    landers = (
+        jax.vmap(lunar_lander.launch)(keys),
+        jnp.zeros(count, jnp.int32),
+        jnp.zeros(count, jnp.float32),
+    )
     began = time.perf_counter()
-    program = run.lower(jax.random.key(0), state).compile()
+    program = run.lower(jax.random.key(0), landers).compile()
     compiling = time.perf_counter() - began
-    _, state, *_ = jax.block_until_ready(program(jax.random.key(2), state))
-    speeds, sums = [], np.zeros(4)
+    landers, _ = jax.block_until_ready(program(jax.random.key(2), landers))
+    speeds, sums = [], np.zeros(5)
     for repeat in range(3):
         began = time.perf_counter()
-        _, state, counts, earned = jax.block_until_ready(program(jax.random.key(3 + repeat), state))
-        speeds.append(float(counts[0]) / (time.perf_counter() - began))
-        sums += [*map(float, counts), float(earned)]
+        landers, now = jax.block_until_ready(program(jax.random.key(3 + repeat), landers))
+        speeds.append(float(now[0]) / (time.perf_counter() - began))
+        sums += np.asarray(now)
     say(
         landers=count,
         block=block,
         compile_seconds=round(compiling, 2),
         million_steps_per_second=[round(x / 1e6, 2) for x in sorted(speeds)],
-        mean_return=round(sums[3] / sums[1], 1),
-        mean_length=round(sums[0] / sums[1], 1),
+        mean_return=round(sums[4] / sums[1], 1),
+        mean_length=round(sums[3] / sums[1], 1),
     )
     if not total:
         return
 
-    done, bad, sums, number = 0, 0, np.zeros(4), 0
+    done, bad, sums, number = 0, 0, np.zeros(5), 0
     began = time.perf_counter()
     while done < total and time.perf_counter() - began < 200:
-        _, state, counts, earned = program(jax.random.key(1000 + number), state)
+        landers, now = program(jax.random.key(1000 + number), landers)
         number += 1
         done += count * STEPS
-        sums += [*map(float, counts), float(earned)]
-        bad += sum(int((~jnp.isfinite(x)).sum()) for x in jax.tree.leaves(state))
-        bad += int(not np.isfinite(float(earned)))
+        sums += np.asarray(now)
+        bad += sum(int((~jnp.isfinite(x)).sum()) for x in jax.tree.leaves((landers, now)))
     say(
         steps=done,
         seconds=round(time.perf_counter() - began, 1),
         not_finite=bad,
-        mean_return=round(sums[3] / sums[1], 3),
-        mean_length=round(sums[0] / sums[1], 2),
+        mean_return=round(sums[4] / sums[1], 3),
+        mean_length=round(sums[3] / sums[1], 2),
         episodes=sums[1],
         broken=sums[2],
     )
