@@ -7,7 +7,7 @@ import numpy as np
 import optax
 import pytest
 
-from mellowmax import Boltzmann, Mellowmax
+from mellowmax import Boltzmann, Mellowmax, mdp
 from mellowmax.deep import load_policy, reinforce, train
 from mellowmax.environments import two_state
 from trainings import assert_same, on_cartpole, on_two_states
@@ -76,6 +76,7 @@ def saved(tmp_path_factory):
         ({"runs": 7, "seed": 1}, r"`seed` was 0 and is 1, `runs` was \[0, 1\] and is 0 to 6$"),
         ({"max_steps": 31}, "`max_steps` was 32 and is 31$"),
         ({"environment": two_state.params(printed=True)}, "`environment` was '.*' and is '.*'$"),
+        ({"environment": mdp.two_state(printed=True)}, "`environment` was '.*' and is '.*'$"),
         ({"optimiser": optax.identity()}, "`optimiser` was of another kind$"),
     ],
 )
@@ -86,6 +87,15 @@ def test_a_checkpoint_of_another_training_is_refused(saved, differs, message):
     with pytest.raises(ValueError, match=rule + message):
         on_two_states(**{"episodes": 12, "runs": 2, "checkpoint": directory, **differs})
     assert before == {path: path.read_bytes() for path in directory.iterdir()}
+
+
+def test_a_model_is_known_by_its_numbers(saved):
+    """The training of the parameters of a model is that of the model."""
+    directory, result = saved
+    again = on_two_states(
+        episodes=8, runs=2, checkpoint=directory, environment=mdp.two_state(discount=0.98)
+    )
+    np.testing.assert_array_equal(again.returns, result.returns)
 
 
 def test_a_checkpoint_that_has_come_further_is_refused(saved):

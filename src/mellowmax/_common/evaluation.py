@@ -10,7 +10,10 @@ import numpy.typing as npt
 from .._typing import ArrayLike, Bools, Floats
 from . import checks
 
-__all__ = ["Evaluation", "check_policy"]
+__all__ = ["MAX_STEPS", "Evaluation", "check_policy"]
+
+MAX_STEPS = 1000
+"""Where an episode is cut off if nothing else is said."""
 
 SUM_TOLERANCE = 1e-6
 """How far from 1 the probabilities of a state may add up: those in float32 do."""

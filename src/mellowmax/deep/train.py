@@ -45,7 +45,7 @@ from .progress import ProgressReporter, TrainProgress
 from .reinforce import Reinforce, ReinforceState
 from .result import DeepResult
 from .rollouts.make import Environment, make_rollouts
-from .rollouts.rollouts import WIDTH, Rollouts, name_of
+from .rollouts.rollouts import WIDTH, Rollouts
 
 __all__ = ["train"]
 
@@ -140,7 +140,7 @@ def train(
             directory = Path(checkpoint)
             directory.mkdir(parents=True, exist_ok=True)
             held.enter_context(only_one("checkpoint", directory))
-            name = environment.name if isinstance(environment, Rollouts) else name_of(environment)
+            name = environment if isinstance(environment, str) else rollouts.name
             checkpoints = _Checkpoints(directory, name, seconds_between_checkpoints)
         blocks = [_Block(lanes, first, rollouts, n_episodes, checkpoints) for first in firsts]
         reporter = ProgressReporter(callback, [block.state.log for block in blocks], learner.batch)

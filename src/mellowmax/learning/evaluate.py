@@ -16,7 +16,7 @@ import numpy.typing as npt
 from jax import lax
 
 from .._common import checks
-from .._common.evaluation import Evaluation, check_policy
+from .._common.evaluation import MAX_STEPS, Evaluation, check_policy
 from .._common.runs import LAST_NUMBER, evaluation_keys, key_data
 from .._typing import ArrayLike, Key
 from ..environments import tabular
@@ -27,8 +27,6 @@ __all__ = ["Evaluation", "evaluate"]
 
 WIDTH = 128
 """How many episodes of a functional environment are played at once."""
-MAX_STEPS = 1000
-"""Where an episode is cut off if the environment has no limit of its own."""
 
 
 def evaluate(

@@ -12,14 +12,12 @@ from jax import lax
 
 from ..._common import checks
 from ..._common.discount import discount_of
+from ..._common.evaluation import MAX_STEPS
 from ..episodes import Episodes, padded_length
 from ..network import Policy
 from .rollouts import EVERY_LANE, WIDTH, Played, batch_keys, name_of
 
-__all__ = ["MAX_STEPS", "FunctionalEnvironment", "FunctionalRollouts", "collect"]
-
-MAX_STEPS = 1000
-"""Where an episode is cut off if nothing else is said."""
+__all__ = ["FunctionalEnvironment", "FunctionalRollouts", "collect"]
 
 
 class FunctionalEnvironment(Protocol):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ..._common import checks
 from ..._common.discount import discount_of
+from ..._common.evaluation import MAX_STEPS
 from ..._common.extras import needed_by
 from ..._typing import Bools, Integers
 from ..episodes import CHUNK, Episodes, padded_length
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from ...environments.fleet.fleet import Fleet
 
 __all__ = ["GymnasiumRollouts"]
-
-MAX_STEPS = 1000
-"""Where an episode is cut off if the environment has no limit of its own."""
 
 
 class GymnasiumRollouts:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..._common.evaluation import MAX_STEPS
 from ...environments import lunar_lander, tabular
 from ...mdp import MDP
-from .functional import MAX_STEPS, FunctionalRollouts
+from .functional import FunctionalRollouts
 from .gymnasium import GymnasiumRollouts
 from .rollouts import Rollouts
 
