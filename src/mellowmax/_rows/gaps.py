@@ -21,7 +21,10 @@ Arrays are `[actions, rows]` here, or `[1, rows]` for one number a row.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from .._typing import Array, Namespace
@@ -30,6 +33,7 @@ from .libraries import power_of_two, truth
 __all__ = [
     "Gaps",
     "UnitRow",
+    "are_ordinary",
     "boltzmann_weights",
     "count",
     "cumulants",
@@ -43,6 +47,7 @@ __all__ = [
     "mellow_gap",
     "normalised",
     "omega_slope",
+    "ordinary_rows",
     "without_weight",
     "unit_row",
     "units",
@@ -62,16 +67,40 @@ class Gaps(NamedTuple):
     sign: Array  # [1, rows] -1 where the row is turned around, else 1
     strength: Array  # [1, rows] the absolute parameter over 1 / `scale`, infinity cut to be finite
     infinite: Array | None  # [1, rows] where the parameter is infinite; None where none is
+    ordinary: bool  # is it known that no row needs what is made for the extremes?
+
+
+_known_to_be_ordinary = contextvars.ContextVar("_known_to_be_ordinary", default=False)
+
+
+def are_ordinary(xp: Namespace, q: Array, parameter: Array) -> Array:
+    """Are all rows as nearly all rows are, finite and without extreme numbers?
+
+    Then no action is far, and no gap that counts is subnormal.
+    """
+    largest = xp.max(xp.abs(q), axis=0, keepdims=True)  # before `all`: XLA reduces to rows quickly
+    return xp.all((largest <= 2**16) & (xp.abs(parameter) <= 1024))
+
+
+@contextlib.contextmanager
+def ordinary_rows() -> Iterator[None]:
+    """Within, every row is known to be ordinary, though it is only traced."""
+    token = _known_to_be_ordinary.set(True)
+    try:
+        yield
+    finally:
+        _known_to_be_ordinary.reset(token)
 
 
 def gaps(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Gaps:
     """The gaps of each row to its best action, or for a negative parameter to its worst."""
     sign = xp.where(parameter < 0, -xp.ones_like(parameter), xp.ones_like(parameter))
     strength = parameter * sign
+    ordinary = _known_to_be_ordinary.get()
     is_infinite = strength == xp.inf
-    infinite = None if truth(xp.any(is_infinite)) is False else is_infinite
+    infinite = None if ordinary or truth(xp.any(is_infinite)) is False else is_infinite
 
-    scale = _scale(xp, q, strength, mask)
+    scale = 2 * xp.ones_like(strength) if ordinary else _scale(xp, q, strength, mask)
     value = q * (sign / scale)
     if mask is not None:
         value = xp.where(mask, value, -xp.inf)
@@ -79,14 +108,14 @@ def gaps(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Gaps:
     gap = top - value
     largest = xp.max(gap, axis=0, keepdims=True)
     weightless = None
-    if truth(xp.all(xp.isfinite(largest))) is not True:
+    if not ordinary and truth(xp.all(xp.isfinite(largest))) is not True:
         gap = xp.where((value == top) & (xp.abs(top) == xp.inf), 0.0, gap)
         weightless = gap == xp.inf  # XLA makes slow code of `isinf`
         weightless = weightless if mask is None else weightless | ~mask
         gap = xp.where(weightless, 0.0, gap)
         largest = xp.max(gap, axis=0, keepdims=True)
     strength = xp.minimum(strength * scale, xp.finfo(q.dtype).max)
-    return Gaps(top, gap, largest, scale, weightless, mask, sign, strength, infinite)
+    return Gaps(top, gap, largest, scale, weightless, mask, sign, strength, infinite, ordinary)
 
 
 def _scale(xp: Namespace, q: Array, strength: Array, mask: Array | None) -> Array:
@@ -228,7 +257,7 @@ def unit_row(xp: Namespace, g: Gaps) -> UnitRow:
 def in_units(xp: Namespace, g: Gaps, per_unit: Array) -> Array:
     """The gaps in units, cut so that they leave room for a factor or a sum of up to a million."""
     most = xp.finfo(g.gap.dtype).max / 2**20
-    if truth(xp.all(g.range * per_unit < most)):
+    if g.ordinary or truth(xp.all(g.range * per_unit < most)):
         return g.gap * per_unit
     return xp.minimum(g.gap * per_unit, most)
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from array_api_compat import is_jax_namespace, is_numpy_namespace, is_torch_namespace
 
 from .._typing import Array, Namespace
+from .gaps import are_ordinary, ordinary_rows
 
 if TYPE_CHECKING:
     import jax
@@ -52,6 +53,9 @@ class RowFunction:
         given: the function of rows whose result the kernel takes as a fourth array, as mellowmax's
             policy needs the temperature, which hangs on the row and on omega.
         on_accelerator: the kernel that JAX takes there, if it is another.
+        has_extremes: does the kernel compute much that only rows with extreme numbers need? Then
+            JAX compiles it without that too, and on a CPU tests each chunk. (Other libraries know
+            the numbers when they compute.)
     """
 
     def __init__(
@@ -61,11 +65,13 @@ class RowFunction:
         *,
         given: RowFunction | None = None,
         on_accelerator: Kernel | None = None,
+        has_extremes: bool = False,
     ) -> None:
         self.kernel = kernel
         self.derivatives = tuple(derivatives)
         self.given = given
         self.on_accelerator = on_accelerator or kernel
+        self.has_extremes = has_extremes
 
     def __call__(self, xp: Namespace, *arrays: Array | None) -> Array:
         if is_jax_namespace(xp):
@@ -81,6 +87,24 @@ class RowFunction:
         if self.given is not None:
             arrays = (*arrays, self.given(xp, *arrays))
         return kernel(xp, *(None if x is None else x.T for x in arrays)).T
+
+    def _by_the_chunk(self, kernel: Kernel) -> Kernel:
+        """The kernel, and a quicker one for a chunk of ordinary rows, under JAX on a CPU."""
+        import jax
+
+        def quick(xp: Namespace, *columns: Array | None) -> Array:
+            with ordinary_rows():
+                return kernel(xp, *columns)
+
+        def either(xp: Namespace, *columns: Array | None) -> Array:
+            q, parameter, mask = cast(Any, columns[:3])
+            if mask is not None:
+                return kernel(xp, *columns)
+            branches = (functools.partial(each, xp) for each in (quick, kernel))
+            result: Array = jax.lax.cond(are_ordinary(xp, q, parameter), *branches, *columns)
+            return result
+
+        return either if self.has_extremes else kernel
 
     def _numpy(self, *arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Chunk by chunk."""
@@ -129,7 +153,7 @@ class RowFunction:
         def value(*arrays: jax.Array) -> jax.Array:
             return jax.lax.platform_dependent(
                 *arrays,
-                cpu=functools.partial(in_chunks, self.kernel, XLA_CPU_CHUNK),
+                cpu=functools.partial(in_chunks, self._by_the_chunk(self.kernel), XLA_CPU_CHUNK),
                 default=functools.partial(in_chunks, self.on_accelerator, XLA_CHUNK),
             )
 

@@ -69,7 +69,8 @@ class _Far(NamedTuple):
 
 def _none_is_far(xp: Namespace, g: Gaps) -> bool:
     """Is it known that no row has a far action? Then what is made for them need not be computed."""
-    return truth(xp.any(g.strength * g.range > xp.finfo(g.gap.dtype).eps ** -1.5)) is False
+    widest = xp.finfo(g.gap.dtype).eps ** -1.5
+    return g.ordinary or truth(xp.any(g.strength * g.range > widest)) is False
 
 
 def _far_actions(xp: Namespace, g: Gaps) -> _Far:
@@ -90,7 +91,8 @@ def _parts_of_omega(xp: Namespace, g: Gaps) -> Array:
     parts = xp.ones_like(k)
     if truth(xp.any(weak)) is not False:
         parts = xp.clip(xp.where(weak, k, 0.0) * g.range, 1.0, info.eps**-1.5)
-    return units(xp, xp.where((k >= 1) & (k < info.max**0.4 * g.scale), 4096 * k, parts))
+    many = xp.minimum(4096 * k, info.max**0.8 * g.scale / k)  # no more: it moves by parts times k
+    return units(xp, xp.where(weak, parts, xp.maximum(many, 1.0)))
 
 
 def policy_exponents(xp: Namespace, g: Gaps, temperature: Array) -> Array:
@@ -200,7 +202,7 @@ def _relative_by_q(xp: Namespace, q: Array, omega: Array, mask: Array | None, at
     if truth(xp.any(row.narrow)) is not False:
         series = g.strength * parts * _narrow_by_unit(xp, g, row)
         by_gap = xp.where(row.narrow, series, by_gap)
-    if truth(xp.any(at < 0)) is not False:
+    if not g.ordinary and truth(xp.any(at < 0)) is not False:
         far, share, inverse, spread = _tied_moments(xp, g, row, at)
         by_far = xp.where(far.actions, share * (-at - inverse) / far.length, 0.0)
         shared = xp.sum(by_far, axis=0, keepdims=True) / _others(xp, g, far)  # all sum to 0
@@ -226,7 +228,7 @@ def _relative_by_omega(
         k, _, _, skew, kurtosis = _narrow_shape(xp, g, row)
         series = k * (kurtosis - skew * skew) / 24 - skew / 24
         by_strength = xp.where(row.narrow, series * parts, by_strength)
-    if truth(xp.any(at < 0)) is not False:
+    if not g.ordinary and truth(xp.any(at < 0)) is not False:
         spread = _tied_moments(xp, g, row, at)[3]
         by_strength = xp.where(at < 0, -slope / spread, by_strength)
     return g.sign * by_strength * row.length * g.scale
@@ -244,8 +246,8 @@ def _apart(xp: Namespace, g: Gaps, at: Array) -> Array:
     lost = without_weight(xp, of_omega)
     apart = xp.where(lost, -xp.inf, of_omega - of_policy)
     weight = xp.exp(xp.where(without_weight(xp, of_policy), -xp.inf, of_policy))
-    far = _far_actions(xp, g).actions
-    weight = xp.where((at < 0) & far, 0.0, weight)  # in a tied row they have terms of their own
+    if not g.ordinary:  # in a tied row far actions have terms of their own
+        weight = xp.where((at < 0) & _far_actions(xp, g).actions, 0.0, weight)
     before = xp.exp(xp.where(lost, -xp.inf, of_omega))
     if g.weightless is not None:
         weight = xp.where(g.weightless, 0.0, weight)
@@ -307,9 +309,11 @@ def _tied_moments(
     return far, share / mean, 1 / xp.where(tied, unit, 1.0), rest * mean
 
 
-relative_by_q = RowFunction(_relative_by_q)
-relative_by_omega = RowFunction(_relative_by_omega)
-relative_temperature = RowFunction(_relative_temperature, (relative_by_q, relative_by_omega))
+relative_by_q = RowFunction(_relative_by_q, has_extremes=True)
+relative_by_omega = RowFunction(_relative_by_omega, has_extremes=True)
+relative_temperature = RowFunction(
+    _relative_temperature, (relative_by_q, relative_by_omega), has_extremes=True
+)
 
 
 # The temperature itself.
@@ -328,7 +332,7 @@ def _in_callers_numbers(xp: Namespace, g: Gaps, omega: Array, at: Array, x: Arra
     """What a temperature `x` relative to the row at `at` is worth; 0 where omega is infinite."""
     worth = omega if g.infinite is None else xp.where(g.infinite, 0.0, omega)
     ordinary = x / _parts_of_omega(xp, g) * worth
-    if truth(xp.any(at < 0)) is False:
+    if g.ordinary or truth(xp.any(at < 0)) is False:
         return ordinary
     length = _far_actions(xp, g).length
     return xp.where(at < 0, x * (-g.sign / length) * (1 / g.scale), ordinary)
