@@ -177,6 +177,9 @@ def loss_bound(
     bound = gap + horizon * (up + down + kappa * gap + 2 * rounding)
     if not math.isfinite(margins.size):
         return bound  # values that are no numbers have no policy
+    live = value[~mdp.terminal]
+    if live.size and bound <= np.ptp(live) - error_bound(margins, horizon, mdp.n_branches):
+        return bound  # (3) allows more, since one state earns so much more than another
     low, high = earnings(mdp, horizon)
     lowest = min(low, np.min(q, where=mdp.available, initial=low), np.min(value, initial=low))
     return min(bound, high - float(lowest))
