@@ -316,8 +316,8 @@ def collect(folder: pathlib.Path, plan: Plan, parts: list[str]) -> None:
     # Those with long episodes first, so that few landers wait for the last one.
     order = [POLICIES.index(name) for name in ("heuristic", "network", "half and half")]
     order += [i for i in range(len(POLICIES)) if i not in order]
-    for kind in ("paired", "alone"):
-        for seeds in plan.parts(CPU_PART if on_cpu else plan.episodes):
+    for seeds in plan.parts(CPU_PART if on_cpu else plan.episodes):
+        for kind in ("paired", "alone"):
             paths = {i: plan.ours(folder, kind, POLICIES[i], seeds) for i in order}
             if all(path.exists() for path in paths.values()):
                 continue
