@@ -162,7 +162,7 @@ class Fleet:
 
     def _world(self, **settings: float) -> Any:
         """The world of each lander."""
-        world = environment._world(lunar_lander.params(**settings))
+        world = environment.world(lunar_lander.params(**settings))
         return jax.tree.map(lambda x: jnp.broadcast_to(x, (self.count,)), world)
 
     def play(
