@@ -129,6 +129,12 @@ class Touch(NamedTuple):
     manifolds: tuple[Manifold, Manifold]
 
 
+def _top(edge: Array, terrain: Sequence[Array]) -> Array:
+    """How high the higher end of an edge lies."""
+    start, end = edge_at(edge, terrain)
+    return jnp.maximum(start.y, end.y)
+
+
 def touch(
     is_hull: Array,
     place: Place,
@@ -153,8 +159,11 @@ def touch(
         first, second = (
             remember(old, edge, manifold) for edge, manifold in zip(edges, (one, two), strict=True)
         )
+        # Box2D solves the newer contact first. A falling body comes later to the lower edge; of two
+        # that are as high, the one further right counts as the newer.
+        one_top, two_top = (_top(edge, terrain) for edge in edges)
         in_order: Touch = select(
-            one.touches,
+            one.touches & ~(two.touches & (two_top <= one_top)),
             Touch((first, second), (one, two)),
             Touch((second, first), (two, one)),
         )
