@@ -70,20 +70,34 @@ def friction_on(edge: Array, friction: float | Array) -> Array:
 
 
 def touch_events(
-    on_ground: Array, old: tuple[Contact, Contact], new: tuple[Contact, Contact]
+    on_ground: Array,
+    old: tuple[Contact, Contact],
+    new: tuple[Contact, Contact],
+    newest: Array | None = None,
 ) -> Array:
     """Whether a leg is said to be on the ground, from the contacts that begin and end.
 
-    A contact that ends counts after one that begins: the newer contact is looked at first.
+    What is heard last counts. Box2D looks at the newest contact first, so where that one ends and
+    another begins, the leg is on the ground; the other way round it is not.
+
+    Args:
+        on_ground: whether it was.
+        old: its contacts before.
+        new: its contacts now.
+        newest: the edge of its newest contact; None if that is one that begins.
     """
     begins = ends = jnp.zeros_like(on_ground)
+    first = jnp.zeros_like(on_ground)
     for contact in new:
         known = (contact.edge == old[0].edge) | (contact.edge == old[1].edge)
         begins = begins | ((contact.edge >= 0) & ~known)
     for contact in old:
         lasts = (contact.edge == new[0].edge) | (contact.edge == new[1].edge)
-        ends = ends | ((contact.edge >= 0) & ~lasts)
-    return (on_ground | begins) & ~ends
+        ended = (contact.edge >= 0) & ~lasts
+        ends = ends | ended
+        if newest is not None:
+            first = first | (ended & (contact.edge == newest))
+    return ((on_ground | begins) & ~ends) | (begins & first)
 
 
 class PointRow(NamedTuple):

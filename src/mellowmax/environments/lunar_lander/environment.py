@@ -174,7 +174,8 @@ def start(uniforms: Sequence[Array]) -> State:
         centre = Vector(zero + (VIEW.x / 2 - hinge.anchor.x), zero + VIEW.y)
         motion = Motion(Place(centre, zero + hinge.reference), Speed(Vector(zero, zero), zero))
         joint = Joint(Vector(zero, zero), zero, zero, jnp.zeros_like(zero, jnp.int32))
-        return Leg(motion, joint, no_contact(zero), no_contact(zero), no)
+        nowhere = jnp.zeros_like(zero, jnp.int32) - 1
+        return Leg(motion, joint, no_contact(zero), no_contact(zero), no, nowhere)
 
     return State(
         hull,

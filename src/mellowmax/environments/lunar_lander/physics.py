@@ -17,7 +17,7 @@ from .keep import keep
 from .solve import integrate, solve_positions, solve_velocities
 from .state import Leg, Motion, Speed, State, Step
 from .terrain import PAD_HEIGHT
-from .touching import touch
+from .touching import PAIR, came_near, touch
 from .vectors import Array, Vector, dot, pose_at, select
 
 __all__ = ["World", "advance", "observation"]
@@ -89,10 +89,12 @@ def advance(
     is_hull, terrain = _row(~no, no, no), _row(*(3 * (state.terrain,)))
     start = _row(hull.place, *(leg.motion.place for leg in legs))
     old = _row((none, none), *((leg.first, leg.second) for leg in legs))
-    touched = run(touch, is_hull, start, old, terrain, _row(active, active, active))
+    newest = tuple(came_near(leg.newest, leg.motion.place, state.terrain) for leg in legs)
+    ages = _row(jnp.zeros_like(newest[0]), *newest)
+    touched = run(touch, is_hull, start, old, ages, terrain, _row(active, active, active))
     of_hull, *of_legs = _parts(touched)
     on_ground = contacts.touch_events(
-        _row(no, *(leg.on_ground for leg in legs)), old, touched.contacts
+        _row(no, *(leg.on_ground for leg in legs)), old, touched.contacts, ages & (PAIR - 1)
     )
 
     manifolds = tuple(tuple(found.manifolds[i] for found in of_legs) for i in range(2))
@@ -130,8 +132,15 @@ def advance(
     hull_flown, *legs_flown = _parts(flown)
     crash = of_hull.manifolds[0].touches | hull_flown.on_ground
     right, left = (
-        Leg(Motion(end.place, end.speed), joint, end.contacts[0], end.contacts[1], end.on_ground)
-        for end, joint in zip(legs_flown, pushed.joints, strict=True)
+        Leg(
+            Motion(end.place, end.speed),
+            joint,
+            end.contacts[0],
+            end.contacts[1],
+            end.on_ground,
+            near,
+        )
+        for end, joint, near in zip(legs_flown, pushed.joints, newest, strict=True)
     )
     zero = jnp.zeros_like(hull_flown.speed.spin)
     halted = Speed(Vector(zero, zero), zero)

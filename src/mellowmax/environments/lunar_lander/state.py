@@ -73,6 +73,8 @@ class Leg(NamedTuple):
     second: Contact
     on_ground: Array
     """What is observed. As in Gymnasium, it is False once a contact has ended, if another lasts."""
+    newest: Array
+    """The edge that it came near to last, 16 more if it is near to two; -1 if to none."""
 
 
 class State(NamedTuple):

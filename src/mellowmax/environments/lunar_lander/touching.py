@@ -18,12 +18,14 @@ from .keep import keep
 from .manifold import Manifold, collide, no_manifold
 from .state import Contact, Place
 from .terrain import EDGES, FLOOR, edge_at, edges_below
-from .vectors import Array, Vector, anywhere, lookup, pose_at, select
+from .vectors import Array, Vector, anywhere, lookup, pose_at, rotation, select
 
 __all__ = [
+    "PAIR",
     "Shape",
     "Touch",
     "any_body",
+    "came_near",
     "manifold_with",
     "near_ground",
     "nearby_edges",
@@ -33,6 +35,10 @@ __all__ = [
 
 MARGIN = 0.1
 """Wider than the skins, and than what rounding does."""
+NEAR = 0.2
+"""How near the boxes are that Box2D puts around a leg and an edge when they become a contact."""
+PAIR = 16
+"""What `newest` has more where two edges are near."""
 
 
 class Shape(NamedTuple):
@@ -129,6 +135,31 @@ class Touch(NamedTuple):
     manifolds: tuple[Manifold, Manifold]
 
 
+def came_near(newest: Array, leg: Place, terrain: Sequence[Array]) -> Array:
+    """The edge that a leg came near to last, as `Leg.newest` has it, from that of a step ago.
+
+    Box2D has a contact for each edge whose box comes near to that of the leg, touch it or not, and
+    solves the newest one first.
+    """
+    half = LEG.vertices[2]
+    turned = rotation(leg.angle)
+    sin, cos = jnp.abs(turned.sin), jnp.abs(turned.cos)
+    width, height = cos * half.x + sin * half.y, sin * half.x + cos * half.y
+    left, right = leg.centre.x - width - NEAR, leg.centre.x + width + NEAR
+    first, last = keep(edges_below(left, right))
+    tops = [keep(_top(edge, terrain)) for edge in (first, last)]
+    near_first, near_last = (leg.centre.y - height - NEAR <= top for top in tops)
+    both = near_first & near_last & (first != last)
+    before = newest & (PAIR - 1)
+    lasts = (newest >= PAIR) & ((before == first) | (before == last))
+    # Of two that it comes near to at once, the lower one.
+    lower = select(tops[1] <= tops[0], last, first)
+    joins = select(before == first, last, select(before == last, first, lower))
+    pair = PAIR + select(lasts, before, joins)
+    alone = select(near_first, first, select(near_last, last, -1))
+    return keep(select(both, pair, alone))
+
+
 def _top(edge: Array, terrain: Sequence[Array]) -> Array:
     """How high the higher end of an edge lies."""
     start, end = edge_at(edge, terrain)
@@ -139,6 +170,7 @@ def touch(
     is_hull: Array,
     place: Place,
     old: tuple[Contact, Contact],
+    newest: Array,
     terrain: Sequence[Array],
     active: Array,
 ) -> Touch:
@@ -148,6 +180,7 @@ def touch(
         is_hull: is it a hull, or a leg?
         place: where it is.
         old: its contacts in the last step, whose impulses are remembered.
+        newest: the edge that it came near to last, which counts first.
         terrain: the ground below it.
         active: which bodies are looked at.
     """
@@ -159,11 +192,8 @@ def touch(
         first, second = (
             remember(old, edge, manifold) for edge, manifold in zip(edges, (one, two), strict=True)
         )
-        # Box2D solves the newer contact first. A falling body comes later to the lower edge; of two
-        # that are as high, the one further right counts as the newer.
-        one_top, two_top = (_top(edge, terrain) for edge in edges)
         in_order: Touch = select(
-            one.touches & ~(two.touches & (two_top <= one_top)),
+            one.touches & ~(two.touches & (newest == PAIR + edges[1])),
             Touch((first, second), (one, two)),
             Touch((second, first), (two, one)),
         )
