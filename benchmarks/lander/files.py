@@ -39,7 +39,6 @@ class Plan(NamedTuple):
 
     def contact_seeds(self) -> range:
         """The seeds of the episodes from which states of contact are taken."""
-        # Not those that follow: they were looked at while the order of contacts was improved.
         first = self.first_seed + self.episodes + self.flights + 100_000
         return range(first, first + int(CONTACT_SPARE * self.contacts))
 
