@@ -37,6 +37,7 @@ __all__ = [
     "prepare",
     "press",
     "remember",
+    "stored",
     "touch_events",
     "warm_start",
     "weight_of",
@@ -151,6 +152,15 @@ def remember(old: tuple[Contact, ...], edge: Array, manifold: Manifold) -> Conta
 
     first, second = known(manifold.first), known(manifold.second)
     return Contact(select(manifold.touches, edge, -1), first, second)
+
+
+def stored(contact: Contact, pressed: Pressed) -> Contact:
+    """A contact with the impulses that were found for it."""
+    first, second = contact.first, contact.second
+    return contact._replace(
+        first=first._replace(normal=pressed.first, tangent=pressed.first_tangent),
+        second=second._replace(normal=pressed.second, tangent=pressed.second_tangent),
+    )
 
 
 def prepare(manifold: Manifold, friction: Array, centre: Vector, weight: Weight) -> ContactRow:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import jax.numpy as jnp
 
@@ -11,21 +10,14 @@ from .bodies import HULL, PIXELS
 from .state import Motion, Speed
 from .vectors import Array, Vector, cross, pose_at, select
 
-__all__ = ["Fire", "fire", "gust"]
+__all__ = ["fire", "fuel_of", "gust"]
 
 MAIN_POWER, SIDE_POWER = 13.0, 0.6
 MAIN_FUEL, SIDE_FUEL = 0.30, 0.03
 
 
-class Fire(NamedTuple):
-    """How the hull moves once the engines have fired, and what the fuel costs."""
-
-    speed: Speed
-    fuel: Array
-
-
-def fire(hull: Motion, action: Array, one: Array, two: Array) -> Fire:
-    """Fire the engine of an action: 0 none, 1 left, 2 main, 3 right.
+def fire(hull: Motion, action: Array, one: Array, two: Array) -> Speed:
+    """How the hull moves once the engine of an action has fired: 0 none, 1 left, 2 main, 3 right.
 
     Args:
         hull: the hull.
@@ -50,12 +42,17 @@ def fire(hull: Motion, action: Array, one: Array, two: Array) -> Fire:
     power = select(main, MAIN_POWER, select(sideways, SIDE_POWER, 0.0))
     impulse = -power * offset
     arm = (pose.origin + offset + up) - hull.place.centre
-    speed = Speed(
+    return Speed(
         hull.speed.velocity + HULL.inverse_mass * impulse,
         hull.speed.spin + HULL.inverse_inertia * cross(arm, impulse),
     )
-    fuel = select(main, MAIN_FUEL, select(sideways, SIDE_FUEL, 0.0))
-    return Fire(speed, fuel)
+
+
+def fuel_of(action: Array) -> Array:
+    """What the fuel of an action costs."""
+    side = select((action == 1) | (action == 3), SIDE_FUEL, 0.0)
+    fuel: Array = select(action == 2, MAIN_FUEL, side)
+    return fuel
 
 
 def gust(index: Array) -> Array:

@@ -1,4 +1,8 @@
-"""Many landers at once, in blocks: on a CPU one after another, on a GPU in four kernels.
+"""Many landers at once, in blocks: on a CPU one after another, on a GPU in kernels.
+
+Most landers are in free flight. All of them are flown as if they were, and those that may meet the
+ground are left; these are gathered into blocks of their own, and take the long way. So a block in
+free flight does not wait for one that has a contact to solve.
 
 `fly` is `physics.advance` for any number of landers. It is its own rule for `vmap`: landers that
 are `vmap`ped over, once or more often, become one long row of landers, which is cut into blocks.
@@ -7,7 +11,6 @@ are `vmap`ped over, once or more often, become one long row of landers, which is
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,14 +19,17 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 
 from .keep import kept_by
-from .physics import World, advance
-from .state import State, Step
+from .kernels import Kernels, Source, pack, rows_of, unpack
+from .physics import AtOnce, Free, Told, World, advance, soar
+from .state import State, Step, kinds
 from .vectors import Array, select
 
-__all__ = ["fly", "fly_in_blocks", "fly_in_kernels"]
+__all__ = ["fly", "fly_in_blocks", "fly_in_kernels", "fly_rows"]
 
-CPU_BLOCK = 256
-GPU_BLOCK = 128
+CPU_BLOCK, CPU_NEAR_BLOCK = 256, 32
+"""How many landers are in a block: in free flight, and near the ground."""
+GPU_BLOCK = 32
+"""As many as a group of threads that runs in step: none of them waits for another one."""
 
 
 @custom_vmap  # type: ignore[untyped-decorator]
@@ -50,27 +56,62 @@ def _many_rows(size: int, batched: Any, *arguments: Any) -> tuple[Step, Any]:
 
 
 def fly_in_blocks(
-    state: State, action: Array, one: Array, two: Array, world: World, *, block: int = CPU_BLOCK
+    state: State,
+    action: Array,
+    one: Array,
+    two: Array,
+    world: World,
+    *,
+    block: int = CPU_BLOCK,
+    near_block: int = CPU_NEAR_BLOCK,
 ) -> Step:
     """A step of a row of landers, one block after another."""
-    arguments = (state, action, one, two, world)
+    told = Told(action, one, two, world)
     count = action.shape[0]
-    block = min(block, count)
-
+    block, near_block = min(block, count), min(near_block, count)
     if count == block:
-        return _kept(*arguments)
-    padded, rows = _padded(arguments, count, block)
-    blocks = jax.tree.map(lambda x: x.reshape(rows, block), padded)
-    result = lax.map(lambda each: _kept(*each), blocks)
-    step: Step = jax.tree.map(lambda x: x.reshape(-1)[:count], result)
+        free = _kept(soar, state, told)
+    else:
+        padded, rows = _padded((state, told), count, block)
+        blocks = jax.tree.map(lambda x: x.reshape(rows, block), padded)
+        result = lax.map(lambda each: _kept(soar, *each), blocks)
+        free = jax.tree.map(lambda x: x.reshape(-1)[:count], result)
+    order, number = _chosen(free.meets, near_block, count)
+
+    def some(carry: tuple[Array, Step]) -> tuple[Array, Step]:
+        done, step = carry
+        which = lax.dynamic_slice(order, (done,), (near_block,))
+        few = jax.tree.map(lambda x: x.at[which].get(mode="clip"), (step.state, told))
+        met = _kept(functools.partial(advance, run=AtOnce()), *few)
+        step = jax.tree.map(lambda x, new: x.at[which].set(new, mode="drop"), step, met)
+        return done + near_block, step
+
+    loop = (jnp.int32(0), free.step)
+    step: Step = lax.while_loop(lambda carry: carry[0] < number, some, loop)[1]
     return step
 
 
-def _kept(state: State, action: Array, one: Array, two: Array, world: World) -> Step:
+def _kept(function: Any, state: State, told: Told) -> Any:
     """A step of a block of landers, compiled for a CPU."""
     # No action is below 0, but only the running program knows.
-    with kept_by(select(jnp.min(action) < 0, 2.0, 1.0)):
-        return advance(state, action, one, two, world)
+    with kept_by(select(jnp.min(told.action) < 0, 2.0, 1.0)):
+        return function(state, told)
+
+
+def _chosen(mask: Array, spare: int, rest: int) -> tuple[Array, Array]:
+    """The numbers of those for which a mask is true, and how many they are.
+
+    Args:
+        mask: the mask.
+        spare: how many entries there are besides as many as the mask has.
+        rest: what stands after the numbers.
+    """
+    count = mask.shape[0]
+    numbers = jnp.arange(count, dtype=jnp.int32)
+    places = jnp.cumsum(mask, dtype=jnp.int32)
+    order = jnp.full(count + spare, rest, jnp.int32)
+    order = order.at[jnp.where(mask, places - 1, count + spare)].set(numbers, mode="drop")
+    return order, places[-1]
 
 
 def _padded(arguments: Any, count: int, block: int) -> tuple[Any, int]:
@@ -91,10 +132,9 @@ def fly_in_kernels(
     world: World,
     *,
     block: int | None = None,
-    warps: int | None = None,
     interpret: bool = False,
 ) -> Step:
-    """A step of a row of landers in four kernels, with a program for each block.
+    """A step of a row of landers in kernels, with a program for each block.
 
     Args:
         state: the landers.
@@ -103,54 +143,61 @@ def fly_in_kernels(
         two: likewise.
         world: their worlds.
         block: how many landers or bodies a program has, a power of two; None for `GPU_BLOCK`.
-        warps: how many groups of 32 threads run a program; None for one lander a thread.
         interpret: run it without a GPU, slowly, as a test does?
     """
     block = GPU_BLOCK if block is None else block
-    warps = max(1, block // 32) if warps is None else warps
-    run = functools.partial(_in_kernel, block, warps, interpret)
-    return advance(state, action, one, two, world, run)
+    count = action.shape[0]
+    (state, told), _ = _padded((state, Told(action, one, two, world)), count, block)
+    rows, reward, terminated = fly_rows(pack(state), told, block=block, interpret=interpret)
+    step = Step(unpack(rows, kinds()), reward, terminated)
+    first: Step = jax.tree.map(lambda x: x[:count], step)
+    return first
 
 
-def _in_kernel(
-    block: int, warps: int, interpret: bool, function: Callable[..., Any], *arguments: Any
-) -> Any:
-    """What a function of arrays of one length gives, as a kernel of a program for each block."""
-    from jax.experimental import pallas as pl
-    from jax.experimental.pallas import triton
+def fly_rows(
+    rows: Array, told: Told, *, block: int | None = None, interpret: bool = False
+) -> tuple[Array, Array, Array]:
+    """A step of landers that are kept as the rows of an array, in kernels.
 
-    count = jax.tree.leaves(arguments)[0].shape[0]
-    padded, rows = _padded(arguments, count, block)
-    inputs, structure = jax.tree.flatten(padded)
-    outputs, result_structure = jax.tree.flatten(jax.eval_shape(function, *arguments))
-    kinds = [leaf.dtype for leaf in inputs]
+    Args:
+        rows: what `kernels.pack` gives for their states, `[rows, n]`, of whole blocks.
+        told: what they are told, `[n]` each.
+        block: how many landers or bodies a program has, a power of two; None for `GPU_BLOCK`.
+        interpret: run it without a GPU, slowly, as a test does?
 
-    def kernel(*references: Any) -> None:
-        read, write = references[: len(inputs)], references[len(inputs) :]
-        values = [
-            reference[...] if kind != jnp.bool_ else reference[...] != 0
-            for reference, kind in zip(read, kinds, strict=True)
-        ]
-        result = function(*jax.tree.unflatten(structure, values))
-        for reference, value in zip(write, jax.tree.leaves(result), strict=True):
-            reference[...] = value.astype(reference.dtype)
+    Returns:
+        The landers, likewise; their rewards, and whether their episodes have ended.
+    """
+    block = GPU_BLOCK if block is None else block
+    count = rows.shape[1]
+    warps = max(1, block // 32)
+    told_kinds = Told(*(x.dtype for x in told[:3]), World(*4 * (jnp.float32,)))
+    told_rows: Any = rows_of(Source(pack(told)), told_kinds)
+    result_kinds = (jnp.float32, jnp.bool_, jnp.bool_)
+    result = Source(jnp.zeros((len(result_kinds), count), jnp.float32))
+    state = rows_of(Source(rows), kinds())
+    reward, terminated, meets = rows_of(result, result_kinds)
 
-    spec = pl.BlockSpec((block,), lambda i: (i,))
-    written = [jax.ShapeDtypeStruct((rows * block,), _stored(leaf.dtype)) for leaf in outputs]
-    values = pl.pallas_call(
-        kernel,
-        grid=(rows,),
-        in_specs=[spec] * len(inputs),
-        out_specs=[spec] * len(outputs),
-        out_shape=written,
-        compiler_params=triton.CompilerParams(num_warps=warps, num_stages=1),
-        interpret=interpret,
-        name=f"lunar_lander_{function.__name__}",
-    )(*(leaf.astype(_stored(leaf.dtype)) for leaf in inputs))
-    values = [value[:count].astype(leaf.dtype) for value, leaf in zip(values, outputs, strict=True)]
-    return jax.tree.unflatten(result_structure, values)
+    every = Kernels(count, block, warps, interpret)
+    legs = tuple(
+        leg._replace(first=_nowhere(leg.first), second=_nowhere(leg.second), on_ground=None)
+        for leg in (state.right, state.left)
+    )
+    changed = state._replace(right=legs[0], left=legs[1], terrain=_nowhere(state.terrain))
+    free = every.call(soar, [(state, told_rows)], Free(Step(changed, reward, terminated), meets))
+
+    # From here on the landers and the results are those that free flight has written.
+    after, result = free.step.state.hull.place.angle.source, free.meets.source
+    state = rows_of(after, kinds())
+    reward, terminated, meets = rows_of(result, result_kinds)
+    order, number = _chosen(result.array[meets.number] != 0.0, 0, 0)
+    targets = Step(state._replace(terrain=_nowhere(state.terrain)), reward, terminated)
+    near = Kernels(count, block, warps, interpret, order, number[None], targets)
+    step = advance(state, told_rows, near)
+    end, result = step.state.hull.place.angle.source, step.reward.source
+    return end.array, result.array[0], result.array[1] != 0.0
 
 
-def _stored(kind: Any) -> Any:
-    """How a number is stored: a truth value as an integer."""
-    return jnp.int32 if kind == jnp.bool_ else kind
+def _nowhere(tree: Any) -> Any:
+    """None for each row: it is not written."""
+    return jax.tree.map(lambda _: None, tree)

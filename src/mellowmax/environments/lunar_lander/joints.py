@@ -109,7 +109,7 @@ def pull(
     hinge: Hinge, row: JointRow, joint: Joint, hull: Speed, leg: Speed
 ) -> tuple[Joint, Speed, Speed]:
     """One pass over a hinge: the motor, then anchor and limit together."""
-    wanted = joint.motor - (leg.spin - hull.spin - hinge.speed) / INERTIA
+    wanted = joint.motor - (leg.spin - hull.spin - hinge.speed) * (1 / INERTIA)
     motor = clip(wanted, -MAX_MOTOR_IMPULSE, MAX_MOTOR_IMPULSE)
     turn = motor - joint.motor
     hull_spin = hull.spin - HULL.inverse_inertia * turn

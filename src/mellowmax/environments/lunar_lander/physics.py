@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
 
-from . import contacts
-from .bodies import ANGULAR_SLOP, HULL, SECONDS, VIEW
-from .contacts import no_contact
-from .continuous import fly_on
-from .engines import fire, gust
+from .bodies import ANGULAR_SLOP, HULL, LEG, SECONDS, VIEW
+from .contacts import Pressed, no_contact, stored
+from .continuous import Flown, fly_on
+from .engines import fire, fuel_of, gust
 from .keep import keep
-from .solve import integrate, solve_positions, solve_velocities
-from .state import Leg, Motion, Speed, State, Step
+from .solve import Manifolds, Pushed, integrate, solve_positions, solve_velocities
+from .state import Contact, Joint, Leg, Motion, Place, Speed, State, Step
 from .terrain import PAD_HEIGHT
-from .touching import PAIR, came_near, touch
+from .touching import Touch, any_near_ground, came_near, touch
 from .vectors import Array, Vector, dot, pose_at, select
 
-__all__ = ["World", "advance", "observation"]
+__all__ = ["AtOnce", "Free", "Runner", "Told", "World", "advance", "observation", "soar"]
 
 REST_STEPS = 25
 """For how long nothing may move: half a second."""
@@ -43,127 +42,311 @@ class World(NamedTuple):
     """How many metres are a 1 in the observed height."""
 
 
-def _at_once(function: Callable[..., T], *arguments: Any) -> T:
-    return function(*arguments)
+class Told(NamedTuple):
+    """What a lander is told in a step."""
+
+    action: Array
+    """0 nothing, 1 left engine, 2 main engine, 3 right engine."""
+    one: Array
+    """A random number in [-1, 1), of the engine's dispersion."""
+    two: Array
+    """Another."""
+    world: World
 
 
-def advance(
-    state: State,
-    action: Array,
-    one: Array,
-    two: Array,
-    world: World,
-    run: Callable[..., Any] = _at_once,
-) -> Step:
-    """One step of each of a row of landers.
+class Free(NamedTuple):
+    """A step in free flight."""
+
+    step: Step
+    meets: Array
+    """May it meet the ground? Then nothing has happened to it yet."""
+
+
+class Moved(NamedTuple):
+    """A lander once its velocities are solved and it has moved with them."""
+
+    pushed: Pushed
+    speeds: tuple[Speed, Speed, Speed]
+    """Of hull, right and left leg."""
+    ends: tuple[Place, Place, Place]
+
+
+class Placed(NamedTuple):
+    """A lander once its positions are solved."""
+
+    ends: tuple[Place, Place, Place]
+    rest: Array
+
+
+class _Reached(NamedTuple):
+    """A body where a step begins."""
+
+    place: Place
+    contacts: tuple[Contact, Contact]
+    """Of a leg: for a hull they do not count."""
+    on_ground: Array
+    """Likewise."""
+    newest: Array
+    """Likewise."""
+
+
+class _Leaving(NamedTuple):
+    """A body once the solvers are done with it."""
+
+    start: Place
+    end: Place
+    speed: Speed
+    contacts: tuple[Contact, Contact]
+    """Of a leg: for a hull they do not count."""
+    pressed: tuple[Pressed, Pressed]
+    on_ground: Array
+
+
+class Runner(Protocol):
+    """What calls the parts of a step: at once, or in a kernel each."""
+
+    def landers(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function gives for a row of landers."""
+
+    def bodies(self, function: Callable[..., T], three: Any, *shared: Any) -> tuple[T, T, T]:
+        """What a function gives for a row of bodies: for hulls, right legs and left legs.
+
+        Args:
+            function: of the truth about whether it is a hull, of the body, and of what is shared.
+            three: of hull, right and left leg.
+            shared: what is the same for the three.
+        """
+
+    def finish(self, function: Callable[..., T], *arguments: Any) -> T:
+        """`landers`, for the last of the parts."""
+
+
+class AtOnce:
+    """Each part is a plain call; three rows of bodies become one."""
+
+    def landers(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function gives for a row of landers."""
+        return function(*arguments)
+
+    def bodies(self, function: Callable[..., T], three: Any, *shared: Any) -> tuple[T, T, T]:
+        """What a function gives for a row of bodies."""
+        no = jnp.zeros_like(jax.tree.leaves(three)[0], jnp.bool_)
+        of_all = (_row(x, x, x) for x in shared)
+        row = function(_row(~no, no, no), _row(*three), *of_all)
+        parts = (jax.tree.map(lambda x, i=i: x.reshape(3, -1)[i], row) for i in range(3))
+        first, second, third = parts
+        return first, second, third
+
+    def finish(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function gives for a row of landers."""
+        return function(*arguments)
+
+
+def soar(state: State, told: Told) -> Free:
+    """One step of each of a row of landers of which none meets the ground.
+
+    One that may meet it stays as it is, and so does one whose episode is over.
+    """
+    active = ~state.over
+    touched = jnp.zeros_like(active)
+    for leg in (state.right, state.left):
+        touched = touched | (leg.first.edge >= 0) | (leg.second.edge >= 0)
+    active = active & ~touched
+    starts = (state.hull.place, state.right.motion.place, state.left.motion.place)
+    legs = (state.right, state.left)
+    motions = tuple(leg.motion for leg in legs)
+    grounds = tuple(leg.on_ground for leg in legs)
+    joints = tuple(leg.joint for leg in legs)
+    gusts = (state.wind, state.turbulence)
+    none = ((), ())
+    moved = _push(state.hull, motions, joints, grounds, gusts, told, state.fresh, none, (), ~active)
+    limits = tuple(joint.at for joint in moved.pushed.joints)
+    ends, rest = _settle(moved.ends, limits, (), moved.speeds, state.rest, ~active)
+    ways = tuple(zip(starts, ends, strict=True))
+    meets = touched | any_near_ground(ways, (HULL, LEG, LEG), state.terrain)
+    hull, right, left = map(Motion, ends, moved.speeds)
+    newest = [came_near(leg.newest, leg.motion.place, state.terrain) for leg in legs]
+    new = state._replace(
+        hull=hull,
+        right=state.right._replace(motion=right, joint=moved.pushed.joints[0], newest=newest[0]),
+        left=state.left._replace(motion=left, joint=moved.pushed.joints[1], newest=newest[1]),
+        rest=rest,
+    )
+    meets = keep(meets & ~state.over)
+    step = _judge(state, new, told, jnp.zeros_like(active))
+    waits = Step(state, jnp.zeros_like(step.reward), state.over)
+    return Free(select(meets, waits, step), meets)
+
+
+def advance(state: State, told: Told, run: Runner) -> Step:
+    """One step of each of a row of landers, with all that they meet.
 
     Args:
         state: the landers; one whose episode is over stays as it is.
-        action: 0 nothing, 1 left engine, 2 main engine, 3 right engine.
-        one: a random number in [-1, 1), of the engine's dispersion.
-        two: another.
-        world: the world.
-        run: what calls the four long parts, each with arrays of one length: `touch` and `fly_on`
-            for a row of bodies, `solve_velocities` and `solve_positions` for a row of landers.
+        told: what they are told.
+        run: what calls the parts.
 
     Returns:
         The landers, their rewards, and whether their episodes have ended.
     """
-    active = ~state.over
-    fired = keep(fire(state.hull, select(state.fresh, 0, action), one, two))
-    calm = state.right.on_ground | state.left.on_ground
-    wind = select(calm, 0.0, gust(state.wind) * world.wind)
-    turbulence = select(calm, 0.0, gust(state.turbulence) * world.turbulence)
-    fall = SECONDS * world.gravity
-    velocity = fired.speed.velocity
-    hull = state.hull._replace(
-        speed=Speed(
-            Vector(velocity.x + SECONDS * HULL.inverse_mass * wind, velocity.y + fall),
-            fired.speed.spin + SECONDS * HULL.inverse_inertia * turbulence,
-        )
-    )
     legs = (state.right, state.left)
-    none, no = no_contact(fall), jnp.zeros_like(active)
-
-    # A row of bodies: all hulls, all right legs, all left legs.
-    is_hull, terrain = _row(~no, no, no), _row(*(3 * (state.terrain,)))
-    start = _row(hull.place, *(leg.motion.place for leg in legs))
-    old = _row((none, none), *((leg.first, leg.second) for leg in legs))
-    newest = tuple(came_near(leg.newest, leg.motion.place, state.terrain) for leg in legs)
-    ages = _row(jnp.zeros_like(newest[0]), *newest)
-    touched = run(touch, is_hull, start, old, ages, terrain, _row(active, active, active))
-    of_hull, *of_legs = _parts(touched)
-    on_ground = contacts.touch_events(
-        _row(no, *(leg.on_ground for leg in legs)), old, touched.contacts, ages & (PAIR - 1)
-    )
-
+    starts = (state.hull.place, *(leg.motion.place for leg in legs))
+    old = tuple((leg.first, leg.second) for leg in legs)
+    grounds = tuple(leg.on_ground for leg in legs)
+    newest = tuple(leg.newest for leg in legs)
+    of_all = ((x[0], *x) for x in (old, grounds, newest))
+    reached = tuple(map(_Reached, starts, *of_all))
+    of_hull, *of_legs = run.bodies(_meet, reached, state.terrain, state.over)
     manifolds = tuple(tuple(found.manifolds[i] for found in of_legs) for i in range(2))
-    pushed = run(
-        solve_velocities,
-        hull,
-        tuple(_fall(leg.motion, fall) for leg in legs),
+    moved = run.landers(
+        _push,
+        state.hull,
+        tuple(leg.motion for leg in legs),
         tuple(leg.joint for leg in legs),
+        grounds,
+        (state.wind, state.turbulence),
+        told,
+        state.fresh,
         tuple(found.contacts for found in of_legs),
         manifolds,
-        active,
+        state.over,
     )
-    speed, end = keep(integrate(start, _row(pushed.hull, *pushed.legs), SECONDS))
-    hull_end, *leg_ends = _parts(end)
+    pushed = moved.pushed
     limits = tuple(joint.at for joint in pushed.joints)
-    settled = run(solve_positions, hull_end, tuple(leg_ends), limits, manifolds, active)
-    still = settled.fits
-    for velocity, spin in _parts(speed):
-        still = still & (dot(velocity, velocity) <= REST_SPEED**2) & ~(spin * spin > REST_SPIN**2)
-    rest = keep(select(still, state.rest + 1, 0))
-    asleep = rest >= REST_STEPS
-
-    awake = active & ~asleep
-    flown = run(
-        fly_on,
-        is_hull,
-        start,
-        _row(settled.hull, *settled.legs),
-        speed,
-        _row((none, none), *pushed.contacts),
-        on_ground & ~is_hull,
-        terrain,
-        _row(awake, awake, awake),
+    placed = run.landers(
+        _settle, moved.ends, limits, manifolds, moved.speeds, state.rest, state.over
     )
-    hull_flown, *legs_flown = _parts(flown)
-    crash = of_hull.manifolds[0].touches | hull_flown.on_ground
-    right, left = (
-        Leg(
-            Motion(end.place, end.speed),
-            joint,
-            end.contacts[0],
-            end.contacts[1],
-            end.on_ground,
-            near,
+    leaving = tuple(
+        _Leaving(
+            starts[body],
+            placed.ends[body],
+            moved.speeds[body],
+            of_legs[leg].contacts,
+            (pushed.pressed[0][leg], pushed.pressed[1][leg]),
+            of_legs[leg].on_ground,
         )
-        for end, joint, near in zip(legs_flown, pushed.joints, newest, strict=True)
+        for body, leg in enumerate((0, 0, 1))
     )
-    zero = jnp.zeros_like(hull_flown.speed.spin)
-    halted = Speed(Vector(zero, zero), zero)
-    new = state._replace(
-        # What rests is stopped, as can be seen in the last observation.
-        hull=Motion(hull_flown.place, select(asleep, halted, hull_flown.speed)),
-        right=right,
-        left=left,
-        rest=rest,
-        wind=select(calm, state.wind, state.wind + 1),
-        turbulence=select(calm, state.turbulence, state.turbulence + 1),
-    )
-    return _judge(state, new, fired.fuel, crash, asleep, world)
+    flown = run.bodies(_leave, leaving, state.terrain, placed.rest, state.over)
+    touches = of_hull.manifolds[0].first.feature
+    newest = tuple(found.newest for found in of_legs)
+    return run.finish(_end, state, told, flown, pushed.joints, newest, placed.rest, touches)
 
 
-def _judge(
-    state: State, new: State, fuel: Array, crash: Array, asleep: Array, world: World
+def _meet(is_hull: Array, body: _Reached, terrain: Sequence[Array], over: Array) -> Touch:
+    """What bodies touch where a step begins."""
+    none = no_contact(body.place.angle)
+    old = select(is_hull, (none, none), body.contacts)
+    newest = select(is_hull, -1, came_near(body.newest, body.place, terrain))
+    return touch(is_hull, body.place, old, body.on_ground & ~is_hull, newest, terrain, ~over)
+
+
+def _push(
+    hull: Motion,
+    legs: tuple[Motion, Motion],
+    joints: tuple[Joint, Joint],
+    grounds: tuple[Array, Array],
+    gusts: tuple[Array, Array],
+    told: Told,
+    fresh: Array,
+    contacts: tuple[tuple[Contact, ...], tuple[Contact, ...]],
+    manifolds: Manifolds,
+    over: Array,
+) -> Moved:
+    """Engines, wind and gravity, then hinges and contacts."""
+    world = told.world
+    fired = keep(fire(hull, _obeyed(told, fresh), told.one, told.two))
+    calm = grounds[0] | grounds[1]
+    wind = select(calm, 0.0, gust(gusts[0]) * world.wind)
+    turbulence = select(calm, 0.0, gust(gusts[1]) * world.turbulence)
+    fall = SECONDS * world.gravity
+    velocity = fired.velocity
+    speed = Speed(
+        Vector(velocity.x + SECONDS * HULL.inverse_mass * wind, velocity.y + fall),
+        fired.spin + SECONDS * HULL.inverse_inertia * turbulence,
+    )
+    falling = (_fall(legs[0], fall), _fall(legs[1], fall))
+    pushed = solve_velocities(
+        hull._replace(speed=speed), falling, joints, contacts, manifolds, ~over
+    )
+    starts = (hull.place, legs[0].place, legs[1].place)
+    moved = [
+        keep(integrate(place, speed, SECONDS))
+        for place, speed in zip(starts, (pushed.hull, *pushed.legs), strict=True)
+    ]
+    (one, two, three), (end, other, another) = zip(*moved, strict=True)
+    return Moved(pushed, (one, two, three), (end, other, another))
+
+
+def _settle(
+    ends: tuple[Place, Place, Place],
+    limits: tuple[Array, Array],
+    manifolds: Manifolds,
+    speeds: tuple[Speed, Speed, Speed],
+    rest: Array,
+    over: Array,
+) -> Placed:
+    """Positions, and for how long nothing has moved."""
+    settled = solve_positions(ends[0], (ends[1], ends[2]), limits, manifolds, ~over)
+    still = settled.fits
+    for velocity, spin in speeds:
+        still = still & (dot(velocity, velocity) <= REST_SPEED**2) & ~(spin * spin > REST_SPIN**2)
+    right, left = settled.legs
+    return Placed((settled.hull, right, left), keep(select(still, rest + 1, 0)))
+
+
+def _leave(
+    is_hull: Array, body: _Leaving, terrain: Sequence[Array], rest: Array, over: Array
+) -> Flown:
+    """The way of bodies through the step."""
+    none = no_contact(body.start.angle)
+    first, second = (
+        stored(contact, pressed)
+        for contact, pressed in zip(body.contacts, body.pressed, strict=True)
+    )
+    return fly_on(
+        is_hull,
+        body.start,
+        body.end,
+        body.speed,
+        select(is_hull, (none, none), (first, second)),
+        body.on_ground & ~is_hull,
+        terrain,
+        ~over & (rest < REST_STEPS),
+    )
+
+
+def _end(
+    state: State,
+    told: Told,
+    flown: tuple[Flown, Flown, Flown],
+    joints: tuple[Joint, Joint],
+    newest: tuple[Array, Array],
+    rest: Array,
+    touches: Array,
 ) -> Step:
+    """The landers at the end of the step."""
+    hull, *legs = flown
+    right, left = (
+        Leg(Motion(end.place, end.speed), joint, *end.contacts, end.on_ground, near)
+        for end, joint, near in zip(legs, joints, newest, strict=True)
+    )
+    new = state._replace(hull=Motion(hull.place, hull.speed), right=right, left=left, rest=rest)
+    return _judge(state, new, told, (touches >= 0) | hull.on_ground)
+
+
+def _judge(state: State, new: State, told: Told, crash: Array) -> Step:
     """What a step has earned, and whether it was the last one."""
     active = ~state.over
-    seen = keep(observation(new, world.height))
+    asleep = new.rest >= REST_STEPS
+    # What rests is stopped, as can be seen in the last observation.
+    zero = jnp.zeros_like(new.hull.speed.spin)
+    speed = select(asleep, Speed(Vector(zero, zero), zero), new.hull.speed)
+    new = new._replace(hull=new.hull._replace(speed=speed))
+    calm = state.right.on_ground | state.left.on_ground
+    seen = keep(observation(new, told.world.height))
     shaping = keep(_shaping(seen))
-    reward = select(state.fresh, 0.0, shaping - state.shaping) - fuel
+    reward = select(state.fresh, 0.0, shaping - state.shaping) - fuel_of(_obeyed(told, state.fresh))
     # No lander comes below the floor; one that is put there is lost, and does not fall for ever.
     lost = crash | (jnp.abs(seen[0]) >= 1.0) | (new.hull.place.centre.y < -VIEW.y)
     reward = select(lost, -100.0, reward)
@@ -171,10 +354,22 @@ def _judge(
     finite, reward, lost = keep((_is_finite(new), reward, lost))
     ended = (lost | asleep) & ~state.fresh | ~finite
     reward = select(finite, select(state.fresh, 0.0, reward), -100.0)
-    new = new._replace(shaping=shaping, fresh=jnp.zeros_like(state.fresh), over=ended)
+    new = new._replace(
+        shaping=shaping,
+        wind=select(calm, state.wind, state.wind + 1),
+        turbulence=select(calm, state.turbulence, state.turbulence + 1),
+        fresh=jnp.zeros_like(state.fresh),
+        over=ended,
+    )
     stays = state._replace(over=state.over | ended, broken=state.broken | (active & ~finite))
-    new = select(active & finite, new, stays)
+    new = select(active & finite, new, stays)._replace(terrain=state.terrain)
     return Step(new, select(active, reward, 0.0), new.over)
+
+
+def _obeyed(told: Told, fresh: Array) -> Array:
+    """The action that is taken: in the step of `reset` no engine fires."""
+    action: Array = select(fresh, 0, told.action)
+    return action
 
 
 def observation(state: State, height: Array) -> tuple[Array, ...]:
@@ -214,12 +409,6 @@ def _row(*parts: T) -> T:
     """Rows one after another."""
     row: T = jax.tree.map(lambda *x: jnp.concatenate(x), *parts)
     return row
-
-
-def _parts(row: T) -> tuple[T, T, T]:
-    """The three rows that make up one."""
-    first, second, third = (jax.tree.map(lambda x, i=i: x.reshape(3, -1)[i], row) for i in range(3))
-    return first, second, third
 
 
 def _is_finite(state: State) -> Array:

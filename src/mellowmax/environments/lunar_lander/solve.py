@@ -50,8 +50,8 @@ class Pushed(NamedTuple):
     hull: Speed
     legs: tuple[Speed, Speed]
     joints: tuple[Joint, Joint]
-    contacts: tuple[tuple[Contact, Contact], tuple[Contact, Contact]]
-    """Of each leg."""
+    pressed: tuple[tuple[Pressed, Pressed], ...]
+    """Of both legs, by the first and the second contact."""
 
 
 class Settled(NamedTuple):
@@ -73,23 +73,15 @@ class _Impulses(NamedTuple):
     """Of both legs, by the first and the second contact."""
 
 
-Manifolds: TypeAlias = tuple[tuple[Manifold, Manifold], tuple[Manifold, Manifold]]
-"""Of both legs, by the first and the second contact."""
-
-
-def _stored(contact: Contact, pressed: Pressed) -> Contact:
-    first, second = contact.first, contact.second
-    return contact._replace(
-        first=first._replace(normal=pressed.first, tangent=pressed.first_tangent),
-        second=second._replace(normal=pressed.second, tangent=pressed.second_tangent),
-    )
+Manifolds: TypeAlias = tuple[tuple[Manifold, Manifold], ...]
+"""Of both legs, by the first and the second contact; none for landers in free flight."""
 
 
 def solve_velocities(
     hull: Motion,
     legs: tuple[Motion, Motion],
     joints_before: tuple[Joint, Joint],
-    contacts_before: tuple[tuple[Contact, Contact], tuple[Contact, Contact]],
+    contacts_before: tuple[tuple[Contact, ...], tuple[Contact, ...]],
     manifolds: Manifolds,
     active: Array,
 ) -> Pushed:
@@ -105,9 +97,9 @@ def solve_velocities(
     """
     touching = _touching(manifolds, active)
     rows: list[JointRow] = []
-    contact_rows: tuple[list[ContactRow], ...] = ([], [])
+    contact_rows: list[list[ContactRow]] = [[] for _ in manifolds]
     hinges: list[Joint] = []
-    pressed: tuple[list[Pressed], ...] = ([], [])
+    pressed: list[list[Pressed]] = [[] for _ in manifolds]
     speeds: list[Speed] = []
     hull_speed = hull.speed
     for i, (hinge, leg) in enumerate(zip(HINGES, legs, strict=True)):
@@ -142,7 +134,7 @@ def solve_velocities(
         for i in (1, 0):
             hinges[i], hull, legs[i] = joints.pull(HINGES[i], rows[i], hinges[i], hull, legs[i])
         pressed, speeds = [], (legs[0], legs[1])
-        for j in range(2):
+        for j in range(len(manifolds)):
             old = (now.pressed[j], speeds)
             new, speeds = _if(touching[j], functools.partial(press, contact_rows[j], *old), old)
             pressed.append(new)
@@ -184,11 +176,7 @@ def solve_velocities(
         tuple((first, second) for first, second in pressed),
     )
     final: _Impulses = lax.while_loop(goes_on, chunk, (jnp.int32(0), active, begun))[2]
-    right, left = (
-        (_stored(old[0], final.pressed[0][i]), _stored(old[1], final.pressed[1][i]))
-        for i, old in enumerate(contacts_before)
-    )
-    return Pushed(final.hull, final.legs, final.joints, (right, left))
+    return Pushed(*final)
 
 
 def _touching(manifolds: Manifolds, active: Array) -> tuple[Array, ...]:
@@ -259,7 +247,7 @@ def solve_positions(
     def one_pass(carry: Any) -> Any:
         done, going, hull, legs = carry
         new_hull, now = hull, (legs, jnp.ones_like(going))
-        for j in range(2):
+        for j in range(len(manifolds)):
             now = _if(touching[j], functools.partial(push_out, manifolds[j], *now), now)
         new_legs, right = list(now[0]), now[1]
         for i in (1, 0):

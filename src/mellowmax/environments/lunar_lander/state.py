@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from .terrain import EDGES
 from .vectors import Array, Vector
 
-__all__ = ["Contact", "Joint", "Leg", "Motion", "Place", "Point", "Speed", "State", "Step"]
+__all__ = [
+    "Contact",
+    "Joint",
+    "Leg",
+    "Motion",
+    "Place",
+    "Point",
+    "Speed",
+    "State",
+    "Step",
+    "kinds",
+]
 
 
 class Place(NamedTuple):
@@ -107,3 +121,17 @@ class Step(NamedTuple):
     state: State
     reward: Array
     terminated: Array
+
+
+def kinds() -> State:
+    """A state whose leaves are the kinds of its numbers."""
+    number, whole, truth = np.float32, np.int32, np.bool_
+    vector = Vector(number, number)
+    motion = Motion(Place(vector, number), Speed(vector, number))
+    point = Point(whole, number, number)
+    contact = Contact(whole, point, point)
+    leg = Leg(motion, Joint(vector, number, number, whole), contact, contact, truth, whole)
+    terrain = (number,) * (EDGES + 1)
+    tree: Any = State(motion, leg, leg, terrain, number, *3 * (whole,), *3 * (truth,))
+    state: State = tree
+    return state

@@ -7,13 +7,13 @@ legs alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 from jax import lax
 
 from .bodies import HULL, LEG, Body
-from .contacts import Weight, no_contact, remember, weight_of
+from .contacts import Weight, no_contact, remember, touch_events, weight_of
 from .keep import keep
 from .manifold import Manifold, collide, no_manifold
 from .state import Contact, Place
@@ -25,6 +25,7 @@ __all__ = [
     "Shape",
     "Touch",
     "any_body",
+    "any_near_ground",
     "came_near",
     "manifold_with",
     "near_ground",
@@ -128,11 +129,38 @@ def near_ground(
     return (lowest <= highest) | (last - first > 2), first, jnp.minimum(last, EDGES - 1)
 
 
+def any_near_ground(
+    ways: Sequence[tuple[Place, Place]], bodies: Sequence[Body], terrain: Sequence[Array]
+) -> Array:
+    """May any of some bodies touch the ground on its way? True wherever `near_ground` is."""
+    places = [place.centre for way in ways for place in way]
+    low = high = places[0].x
+    for place in places[1:]:
+        low, high = jnp.minimum(low, place.x), jnp.maximum(high, place.x)
+    reach = max(body.reach for body in bodies) + MARGIN
+    first, last = keep(edges_below(low - reach, high + reach))
+    highest = lookup(first, terrain)
+    for number in (first + 1, last, last + 1):
+        highest = jnp.maximum(highest, lookup(number, terrain))
+    near = last - first > 2
+    for (start, end), body in zip(ways, bodies, strict=True):
+        lowest = jnp.minimum(start.centre.y, end.centre.y) - (body.reach + MARGIN)
+        near = near | ~(lowest > highest)
+    return near
+
+
+Found: TypeAlias = tuple[tuple[Contact, Contact], tuple[Manifold, Manifold]]
+
+
 class Touch(NamedTuple):
     """Up to two edges that a body touches; what touches comes first."""
 
     contacts: tuple[Contact, Contact]
     manifolds: tuple[Manifold, Manifold]
+    on_ground: Array
+    """Is it said to be on the ground?"""
+    newest: Array
+    """The edge that it has come near to last, as `Leg.newest` has it."""
 
 
 def came_near(newest: Array, leg: Place, terrain: Sequence[Array]) -> Array:
@@ -170,6 +198,7 @@ def touch(
     is_hull: Array,
     place: Place,
     old: tuple[Contact, Contact],
+    on_ground: Array,
     newest: Array,
     terrain: Sequence[Array],
     active: Array,
@@ -180,27 +209,30 @@ def touch(
         is_hull: is it a hull, or a leg?
         place: where it is.
         old: its contacts in the last step, whose impulses are remembered.
+        on_ground: was it said to be on the ground?
         newest: the edge that it came near to last, which counts first.
         terrain: the ground below it.
         active: which bodies are looked at.
     """
     shape = any_body(is_hull)
 
-    def look() -> Touch:
+    def look() -> Found:
         edges = nearby_edges(shape, place)
         one, two = (manifold_with(shape, place, edge, terrain) for edge in edges)
         first, second = (
             remember(old, edge, manifold) for edge, manifold in zip(edges, (one, two), strict=True)
         )
-        in_order: Touch = select(
+        in_order: Found = select(
             one.touches & ~(two.touches & (newest == PAIR + edges[1])),
-            Touch((first, second), (one, two)),
-            Touch((second, first), (two, one)),
+            ((first, second), (one, two)),
+            ((second, first), (two, one)),
         )
         return in_order
 
     none, nothing = no_contact(place.angle), no_manifold(place.angle)
-    in_air = Touch((none, none), (nothing, nothing))
     near, _, _ = near_ground(shape, place, place, terrain)
-    found: Touch = lax.cond(anywhere(active & near), look, lambda: in_air)
-    return found
+    contacts, manifolds = lax.cond(
+        anywhere(active & near), look, lambda: ((none, none), (nothing, nothing))
+    )
+    heard = touch_events(on_ground, old, contacts, newest & (PAIR - 1))
+    return Touch(contacts, manifolds, heard, newest)

@@ -1,0 +1,206 @@
+"""Functions of landers and of bodies as kernels for a GPU.
+
+Numbers are the rows of an array, `[rows, landers]`: all that a lander has lies in one column, truth
+values and integers as numbers too. A `Row` stands for a row of an array; trees of them are what a
+kernel's function is given in its place, so that between two kernels nothing is computed or copied.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+from .vectors import Array
+
+__all__ = ["Kernels", "Row", "pack", "rows_of", "unpack"]
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Source:
+    """An array of rows."""
+
+    array: Array
+    compact: bool = False
+    """Has it a column for each lander that is chosen, rather than for each that there is?"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A row of an array."""
+
+    source: Source
+    number: int
+    kind: Any
+    """What its numbers stand for."""
+
+
+def pack(tree: Any) -> Array:
+    """The leaves of a tree, `[n]` each, as the rows of one array."""
+    return jnp.stack([leaf.astype(jnp.float32) for leaf in jax.tree.leaves(tree)])
+
+
+def unpack(rows: Array, like: T) -> T:
+    """The tree that `pack` was given, by one whose leaves are the kinds of its leaves."""
+    kinds, structure = jax.tree.flatten(like)
+    tree: T = jax.tree.unflatten(
+        structure, [_as(rows[i], jnp.dtype(kind)) for i, kind in enumerate(kinds)]
+    )
+    return tree
+
+
+def rows_of(source: Source, like: T) -> T:
+    """What stands for the rows of an array in a kernel's arguments."""
+    kinds, structure = jax.tree.flatten(like)
+    rows = [Row(source, i, jnp.dtype(kind)) for i, kind in enumerate(kinds)]
+    tree: T = jax.tree.unflatten(structure, rows)
+    return tree
+
+
+def _as(row: Array, kind: Any) -> Array:
+    return row != 0.0 if kind == jnp.bool_ else row.astype(kind)
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernels:
+    """Calls functions as kernels, with a program for each block of landers or bodies."""
+
+    columns: int
+    """How many landers there are, whole blocks."""
+    block: int
+    warps: int
+    """How many groups of 32 threads run a program."""
+    interpret: bool
+    order: Array | None = None
+    """The numbers of the landers that are chosen, `[columns]`; None for all."""
+    count: Array | None = None
+    """How many they are, `[1]`."""
+    targets: Any = None
+    """The rows to which the last of the functions writes its results, or None for what it leaves
+    as it was."""
+
+    def landers(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function gives for a row of landers."""
+        result: T = self.call(function, [arguments])
+        return result
+
+    def bodies(self, function: Callable[..., T], three: Any, *shared: Any) -> tuple[T, T, T]:
+        """What a function gives for a row of bodies: for hulls, right legs and left legs."""
+        result: tuple[T, T, T] = self.call(function, [(body, *shared) for body in three])
+        return result
+
+    def finish(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function gives for a row of landers, written to where `targets` says."""
+        result: T = self.call(function, [arguments], self.targets)
+        return result
+
+    def call(
+        self, function: Callable[..., Any], arguments: Sequence[Any], targets: Any = None
+    ) -> Any:
+        """What a function gives.
+
+        Args:
+            function: for bodies, it is told first which of them are hulls.
+            arguments: of each of the three bodies, or of the one lander.
+            targets: the rows that the results are written to, in place, where not None; None for
+                rows of a new array.
+
+        Returns:
+            The rows that were written.
+        """
+        from jax.experimental import pallas as pl
+        from jax.experimental.pallas import triton
+
+        parts = len(arguments)
+        flat = [jax.tree.flatten(each)[0] for each in arguments]
+        structure = jax.tree.structure(arguments[0])
+        like = [jax.ShapeDtypeStruct((self.block,), row.kind) for row in flat[0]]
+
+        def whole(is_hull: Array | None, values: Sequence[Any]) -> Any:
+            given = jax.tree.unflatten(structure, values)
+            return function(*given) if is_hull is None else function(is_hull, *given)
+
+        is_hull = jax.ShapeDtypeStruct((self.block,), jnp.bool_) if parts > 1 else None
+        shapes, result_structure = jax.tree.flatten(jax.eval_shape(whole, is_hull, like))
+        compact = self.order is not None
+        if targets is None:
+            rows, written = len(shapes), []
+            out_shape = [jax.ShapeDtypeStruct((parts * rows, self.columns), jnp.float32)]
+            where = [(0, i) for i in range(rows)]
+        else:
+            places = jax.tree.leaves(targets, is_leaf=lambda x: x is None)
+            rows, written = 0, list(dict.fromkeys(row.source for row in places if row is not None))
+            out_shape = [
+                jax.ShapeDtypeStruct(source.array.shape, jnp.float32) for source in written
+            ]
+            where = [
+                None if row is None else (written.index(row.source), row.number) for row in places
+            ]
+        read_from = [row.source for each in flat for row in each]
+        sources = list(dict.fromkeys([*read_from, *written]))
+        extra = [self.order, self.count] if self.order is not None else []
+        inputs = [source.array for source in sources] + extra
+
+        def kernel(*references: Any) -> None:
+            read, write = references[: len(inputs)], references[len(inputs) :]
+            part = pl.program_id(0)
+            first = pl.program_id(1) * self.block
+            lanes = first + jnp.arange(self.block, dtype=jnp.int32)
+
+            def program() -> None:
+                columns = read[-2][lanes] if compact else lanes
+                inside = lanes < read[-1][0] if compact and targets is not None else None
+
+                def value(rows: Sequence[Row]) -> Array:
+                    row = rows[0]
+                    number: Any = row.number
+                    for i, other in enumerate(rows[1:], 1):
+                        assert other.source == row.source
+                        if other.number != row.number:
+                            number = jnp.where(part == i, other.number, number)
+                    column = lanes if row.source.compact else columns
+                    return _as(read[sources.index(row.source)][number, column], row.kind)
+
+                values = [value(each) for each in zip(*flat, strict=True)]
+                hulls = None if parts == 1 else jnp.full((self.block,), part, jnp.int32) == 0
+                result = jax.tree.leaves(whole(hulls, values))
+                into = columns if targets is not None else lanes
+                for place, leaf in zip(where, result, strict=True):
+                    if place is None:
+                        continue
+                    number = place[1] if parts == 1 else part * rows + place[1]
+                    triton.store(
+                        write[place[0]].at[number, into], leaf.astype(jnp.float32), mask=inside
+                    )
+
+            if compact:
+                pl.when(first < read[-1][0])(program)
+            else:
+                program()
+
+        values = pl.pallas_call(
+            kernel,
+            grid=(parts, self.columns // self.block),
+            out_shape=out_shape,
+            input_output_aliases={sources.index(source): i for i, source in enumerate(written)},
+            compiler_params=triton.CompilerParams(num_warps=self.warps, num_stages=1),
+            interpret=self.interpret,
+            name=f"lunar_lander_{function.__name__.lstrip('_')}",
+        )(*inputs)
+        if targets is not None:
+            new = {old: Source(array) for old, array in zip(written, values, strict=True)}
+            return jax.tree.map(lambda row: Row(new[row.source], row.number, row.kind), targets)
+        source = Source(values[0], compact)
+        trees = [
+            jax.tree.unflatten(
+                result_structure,
+                [Row(source, part * rows + i, leaf.dtype) for i, leaf in enumerate(shapes)],
+            )
+            for part in range(parts)
+        ]
+        return trees[0] if parts == 1 else tuple(trees)
