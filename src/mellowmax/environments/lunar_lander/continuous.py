@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -209,13 +210,16 @@ def _push_out(
     active: Array,
 ) -> tuple[Place, Speed]:
     """Where a body is and how it moves once the ground has stopped it."""
+    two_edges = anywhere(active & manifolds[1].touches)
+
+    def push(manifold: Manifold, place: Place, deep: Array) -> tuple[Place, Array]:
+        place, deepest = contacts.correct_position(manifold, place, shape.weight, 0.75)
+        return place, deep | (deepest < -1.5 * LINEAR_SLOP)
 
     def correct(carry: Any) -> Any:
         done, going, place = carry
-        new, deep = place, jnp.zeros_like(going)
-        for manifold in manifolds:
-            new, deepest = contacts.correct_position(manifold, new, shape.weight, 0.75)
-            deep = deep | (deepest < -1.5 * LINEAR_SLOP)
+        first = push(manifolds[0], place, jnp.zeros_like(going))
+        new, deep = lax.cond(two_edges, lambda: push(manifolds[1], *first), lambda: first)
         return done + 1, going & deep, select(going, new, place)
 
     def is_deep(carry: Any) -> Array:
@@ -232,19 +236,18 @@ def _push_out(
 
     def iterate(carry: Any) -> Any:
         done, going, speed, pressed = carry
-        new, pushed = speed, []
-        for row, old in zip(rows, pressed, strict=True):
-            now, new = contacts.press(row, old, new, shape.weight)
-            pushed.append(now)
-        change = jnp.maximum(
-            jnp.maximum(
-                jnp.abs(new.velocity.x - speed.velocity.x),
-                jnp.abs(new.velocity.y - speed.velocity.y),
-            ),
-            jnp.abs(new.spin - speed.spin),
+        one, new = contacts.press(rows[0], pressed[0], speed, shape.weight)
+        two, new = lax.cond(
+            two_edges,
+            lambda: contacts.press(rows[1], pressed[1], new, shape.weight),
+            lambda: (pressed[1], new),
         )
-        speed, pressed = select(going, (new, tuple(pushed)), (speed, pressed))
-        return done + 1, going & (change > SETTLED), speed, pressed
+        # The numbers of a fast body are rounded more coarsely: that is no change.
+        change, size = jnp.zeros_like(new.spin), jnp.ones_like(new.spin)
+        for a, b in zip(jax.tree.leaves(new), jax.tree.leaves(speed), strict=True):
+            change, size = jnp.maximum(change, jnp.abs(a - b)), jnp.maximum(size, jnp.abs(a))
+        speed, pressed = select(going, (new, (one, two)), (speed, pressed))
+        return done + 1, going & (change > SETTLED * size), speed, pressed
 
     def moves(carry: Any) -> Array:
         return (carry[0] < VELOCITY_ITERATIONS) & anywhere(carry[1])

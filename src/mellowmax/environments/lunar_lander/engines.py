@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from .bodies import HULL, PIXELS
 from .state import Motion, Speed
-from .vectors import Array, Vector, cross, pose_at, select
+from .vectors import Array, Vector, cross, pose_at, rotation, select
 
 __all__ = ["fire", "fuel_of", "gust"]
 
@@ -61,9 +61,10 @@ def gust(index: Array) -> Array:
     It is tanh(sin(0.02 i) + sin(0.01 pi i)). The angles are far from 0, and as plain products they
     would lose what 32 bits do not hold.
     """
-    whole = index // 50
-    part = 0.02 * (index - 50 * whole).astype(jnp.float32)
-    angle = whole.astype(jnp.float32)
-    slow = jnp.sin(angle) * jnp.cos(part) + jnp.cos(angle) * jnp.sin(part)
-    within = (index - 200 * (index // 200)).astype(jnp.float32)
-    return jnp.tanh(slow + jnp.sin(0.01 * math.pi * within))
+    time = index.astype(jnp.float32)
+    # Whole numbers, exact however the quotient is rounded.
+    whole = jnp.floor(time * 0.02)
+    angle, part = rotation(whole), rotation(0.02 * (time - 50.0 * whole))
+    slow = angle.sin * part.cos + angle.cos * part.sin
+    within = time - 200.0 * jnp.floor(time * 0.005)
+    return jnp.tanh(slow + rotation(0.01 * math.pi * within).sin)

@@ -171,8 +171,7 @@ def fly_rows(
     block = GPU_BLOCK if block is None else block
     count = rows.shape[1]
     warps = max(1, block // 32)
-    told_kinds = Told(*(x.dtype for x in told[:3]), World(*4 * (jnp.float32,)))
-    told_rows: Any = rows_of(Source(pack(told)), told_kinds)
+    told_rows = rows_of(Source(pack(told)), jax.tree.map(lambda x: x.dtype, told))
     result_kinds = (jnp.float32, jnp.bool_, jnp.bool_)
     result = Source(jnp.zeros((len(result_kinds), count), jnp.float32))
     state = rows_of(Source(rows), kinds())
@@ -192,7 +191,7 @@ def fly_rows(
     reward, terminated, meets = rows_of(result, result_kinds)
     order, number = _chosen(result.array[meets.number] != 0.0, 0, 0)
     targets = Step(state._replace(terrain=_nowhere(state.terrain)), reward, terminated)
-    near = Kernels(count, block, warps, interpret, order, number[None], targets)
+    near = Kernels(count, block, warps, interpret, order, number[None], state.over, targets)
     step = advance(state, told_rows, near)
     end, result = step.state.hull.place.angle.source, step.reward.source
     return end.array, result.array[0], result.array[1] != 0.0

@@ -80,6 +80,8 @@ class Kernels:
     """The numbers of the landers that are chosen, `[columns]`; None for all."""
     count: Array | None = None
     """How many they are, `[1]`."""
+    over: Row | None = None
+    """The row that says whose episode is over: whoever is not chosen counts as such."""
     targets: Any = None
     """The rows to which the last of the functions writes its results, or None for what it leaves
     as it was."""
@@ -129,14 +131,14 @@ class Kernels:
         shapes, result_structure = jax.tree.flatten(jax.eval_shape(whole, is_hull, like))
         compact = self.order is not None
         if targets is None:
-            rows, written = len(shapes), []
-            out_shape = [jax.ShapeDtypeStruct((parts * rows, self.columns), jnp.float32)]
-            where = [(0, i) for i in range(rows)]
+            rows, written = len(shapes), list[Source]()
+            out_shape = [jax.ShapeDtypeStruct((parts * rows * self.columns,), jnp.float32)]
+            where: list[tuple[int, int] | None] = [(0, i) for i in range(rows)]
         else:
             places = jax.tree.leaves(targets, is_leaf=lambda x: x is None)
             rows, written = 0, list(dict.fromkeys(row.source for row in places if row is not None))
             out_shape = [
-                jax.ShapeDtypeStruct(source.array.shape, jnp.float32) for source in written
+                jax.ShapeDtypeStruct((source.array.size,), jnp.float32) for source in written
             ]
             where = [
                 None if row is None else (written.index(row.source), row.number) for row in places
@@ -144,44 +146,38 @@ class Kernels:
         read_from = [row.source for each in flat for row in each]
         sources = list(dict.fromkeys([*read_from, *written]))
         extra = [self.order, self.count] if self.order is not None else []
-        inputs = [source.array for source in sources] + extra
+        inputs = [source.array.reshape(-1) for source in sources] + extra
 
         def kernel(*references: Any) -> None:
             read, write = references[: len(inputs)], references[len(inputs) :]
             part = pl.program_id(0)
-            first = pl.program_id(1) * self.block
-            lanes = first + jnp.arange(self.block, dtype=jnp.int32)
+            lanes = pl.program_id(1) * self.block + jnp.arange(self.block, dtype=jnp.int32)
+            columns = read[-2][lanes] if compact else lanes
+            inside = lanes < read[-1][0] if compact else None
 
-            def program() -> None:
-                columns = read[-2][lanes] if compact else lanes
-                inside = lanes < read[-1][0] if compact and targets is not None else None
+            def value(rows: Sequence[Row]) -> Array:
+                row = rows[0]
+                column = lanes if row.source.compact else columns
+                for i, other in enumerate(rows[1:], 1):
+                    assert other.source == row.source
+                    if other.number != row.number:
+                        further = (other.number - row.number) * self.columns
+                        column = column + (part == i).astype(jnp.int32) * further
+                reference = read[sources.index(row.source)]
+                numbers = _as(reference[column + row.number * self.columns], row.kind)
+                return numbers | ~inside if row == self.over and inside is not None else numbers
 
-                def value(rows: Sequence[Row]) -> Array:
-                    row = rows[0]
-                    number: Any = row.number
-                    for i, other in enumerate(rows[1:], 1):
-                        assert other.source == row.source
-                        if other.number != row.number:
-                            number = jnp.where(part == i, other.number, number)
-                    column = lanes if row.source.compact else columns
-                    return _as(read[sources.index(row.source)][number, column], row.kind)
-
-                values = [value(each) for each in zip(*flat, strict=True)]
-                hulls = None if parts == 1 else jnp.full((self.block,), part, jnp.int32) == 0
-                result = jax.tree.leaves(whole(hulls, values))
-                into = columns if targets is not None else lanes
-                for place, leaf in zip(where, result, strict=True):
-                    if place is None:
-                        continue
-                    number = place[1] if parts == 1 else part * rows + place[1]
-                    triton.store(
-                        write[place[0]].at[number, into], leaf.astype(jnp.float32), mask=inside
-                    )
-
-            if compact:
-                pl.when(first < read[-1][0])(program)
-            else:
-                program()
+            values = [value(each) for each in zip(*flat, strict=True)]
+            hulls = None if parts == 1 else jnp.full((self.block,), part, jnp.int32) == 0
+            result = jax.tree.leaves(whole(hulls, values))
+            into = columns if targets is not None else lanes
+            if parts > 1:
+                into = into + part * (rows * self.columns)
+            mask = inside if targets is not None else None
+            for place, leaf in zip(where, result, strict=True):
+                if place is not None:
+                    target = write[place[0]].at[into + place[1] * self.columns]
+                    triton.store(target, leaf.astype(jnp.float32), mask=mask)
 
         values = pl.pallas_call(
             kernel,
@@ -192,6 +188,7 @@ class Kernels:
             interpret=self.interpret,
             name=f"lunar_lander_{function.__name__.lstrip('_')}",
         )(*inputs)
+        values = [array.reshape(-1, self.columns) for array in values]
         if targets is not None:
             new = {old: Source(array) for old, array in zip(written, values, strict=True)}
             return jax.tree.map(lambda row: Row(new[row.source], row.number, row.kind), targets)

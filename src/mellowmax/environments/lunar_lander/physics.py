@@ -154,9 +154,9 @@ def soar(state: State, told: Told) -> Free:
     active = active & ~touched
     starts = (state.hull.place, state.right.motion.place, state.left.motion.place)
     legs = (state.right, state.left)
-    motions = tuple(leg.motion for leg in legs)
-    grounds = tuple(leg.on_ground for leg in legs)
-    joints = tuple(leg.joint for leg in legs)
+    motions = (legs[0].motion, legs[1].motion)
+    grounds = (legs[0].on_ground, legs[1].on_ground)
+    joints = (legs[0].joint, legs[1].joint)
     gusts = (state.wind, state.turbulence)
     none = ((), ())
     moved = _push(state.hull, motions, joints, grounds, gusts, told, state.fresh, none, (), ~active)
