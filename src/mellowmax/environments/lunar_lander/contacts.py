@@ -124,7 +124,7 @@ class ContactRow(NamedTuple):
     coupling: Array
     """What a push at one point does to the speed at the other."""
     inverse: tuple[Array, Array, Array]
-    """Of the symmetric matrix of both."""
+    """Of the symmetric matrix of both, negative."""
 
 
 class Pressed(NamedTuple):
@@ -186,7 +186,7 @@ def prepare(manifold: Manifold, friction: Array, centre: Vector, weight: Weight)
     # Points too close to each other are one.
     distinct = k11 * k11 < 1000.0 * determinant
     second = second._replace(active=second.active & first.active & distinct)
-    scale = 1.0 / select(second.active, determinant, 1.0)
+    scale = -1.0 / select(second.active, determinant, 1.0)
     return ContactRow(
         normal,
         friction,
@@ -265,13 +265,15 @@ def press(row: ContactRow, pressed: Pressed, speed: Speed, weight: Weight) -> tu
     b2 = speed2 - (row.coupling * pressed.first + second.inverse_mass * pressed.second)
     b1, b2, alone = keep((b1, b2, alone))
     i11, i12, i22 = row.inverse
-    both1, both2 = -(i11 * b1 + i12 * b2), -(i12 * b1 + i22 * b2)
-    one, two = -first.mass * b1, -second.mass * b2
+    both1, both2 = i11 * b1 + i12 * b2, i12 * b1 + i22 * b2
+    # What the first or the second point pulls with if it is alone.
+    one, two = first.mass * b1, second.mass * b2
     by_both = (both1 >= 0.0) & (both2 >= 0.0)
-    by_first = (one >= 0.0) & (row.coupling * one + b2 >= 0.0)
-    by_second = (two >= 0.0) & (row.coupling * two + b1 >= 0.0)
+    by_first = (one <= 0.0) & (b2 - row.coupling * one >= 0.0)
+    by_second = (two <= 0.0) & (b1 - row.coupling * two >= 0.0)
     by_none = (b1 >= 0.0) & (b2 >= 0.0)
     zero = jnp.zeros_like(one)
+    one, two = zero - one, zero - two
     push1 = select(by_none, zero, pressed.first)
     push2 = select(by_none, zero, pressed.second)
     push1, push2 = select(by_second, (zero, two), (push1, push2))

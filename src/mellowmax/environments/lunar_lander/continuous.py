@@ -24,7 +24,7 @@ from .solve import integrate
 from .state import Contact, Place, Speed
 from .terrain import EDGES, FLOOR, edge_at
 from .time_of_impact import Sweep, time_of_impact
-from .touching import Shape, any_body, manifold_with, near_ground, nearby_edges
+from .touching import Shape, any_body, manifolds_with, near_ground, nearby_edges
 from .vectors import Array, anywhere, select
 
 __all__ = ["Flight", "Flown", "fly_on"]
@@ -101,8 +101,7 @@ def fly_on(
         done, going, _ = carry
         return (done < MAX_IMPACTS) & anywhere(going)
 
-    near, _, _ = near_ground(shape, flight.start, flight.end, terrain)
-    flight = lax.while_loop(goes_on, impact, (jnp.int32(0), active & near, flight))[2]
+    flight = lax.while_loop(goes_on, impact, (jnp.int32(0), active, flight))[2]
     return Flown(flight.end, flight.speed, flight.contacts, flight.on_ground)
 
 
@@ -162,10 +161,7 @@ def _respond(
     at = keep(at)
     one, two = nearby_edges(shape, at)
     other = keep(select(one == edge, two, one))
-    manifolds = (
-        manifold_with(shape, at, edge, terrain),
-        manifold_with(shape, at, other, terrain),
-    )
+    manifolds = manifolds_with(shape, at, (edge, other), terrain)
     touches = keep(hits & manifolds[0].touches)
     numbers = (edge, other)
     known = (

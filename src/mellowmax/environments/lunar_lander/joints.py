@@ -40,8 +40,8 @@ class JointRow(NamedTuple):
     k23: Array
     inverse2: tuple[Array, Array, Array]
     """Of the anchor's matrix: entries 11, 12, 22."""
-    inverse3: tuple[Array, Array, Array, Array, Array, Array]
-    """Of the matrix of anchor and angle: entries 11, 12, 13, 22, 23, 33."""
+    against: tuple[Array, Array, Array, Array, Array, Array]
+    """The inverse of the matrix of anchor and angle, negative: entries 11, 12, 13, 22, 23, 33."""
 
 
 def prepare(hinge: Hinge, joint: Joint, hull: Place, leg: Place) -> tuple[JointRow, Joint]:
@@ -55,9 +55,9 @@ def prepare(hinge: Hinge, joint: Joint, hull: Place, leg: Place) -> tuple[JointR
     k33 = INERTIA
     determinant2 = 1.0 / (k11 * k22 - k12 * k12)
     c11, c12, c13 = k22 * k33 - k23 * k23, k13 * k23 - k12 * k33, k12 * k23 - k13 * k22
-    determinant3 = 1.0 / (k11 * c11 + k12 * c12 + k13 * c13)
+    determinant3 = -1.0 / (k11 * c11 + k12 * c12 + k13 * c13)
     inverse2 = (determinant2 * k22, -determinant2 * k12, determinant2 * k11)
-    inverse3 = (
+    against = (
         determinant3 * c11,
         determinant3 * c12,
         determinant3 * c13,
@@ -68,7 +68,7 @@ def prepare(hinge: Hinge, joint: Joint, hull: Place, leg: Place) -> tuple[JointR
     angle = leg.angle - hull.angle - hinge.reference
     at = select(angle <= hinge.lower, -1, select(angle >= hinge.upper, 1, 0))
     limit = select((at == joint.at) & (at != 0), joint.limit, 0.0)
-    row = JointRow(arm_a, arm_b, at, k13, k23, inverse2, inverse3)
+    row = JointRow(arm_a, arm_b, at, k13, k23, inverse2, against)
     return row, joint._replace(at=at, limit=limit)
 
 
@@ -119,13 +119,13 @@ def pull(
     y = (leg.velocity.y + leg_spin * row.leg_arm.x) - (hull.velocity.y + hull_spin * row.hull_arm.x)
     z = leg_spin - hull_spin
     motor, turn, x, y, z = keep((motor, turn, x, y, z))
-    i11, i12, i13, i22, i23, i33 = row.inverse3
-    held = Vector(-(i11 * x + i12 * y + i13 * z), -(i12 * x + i22 * y + i23 * z))
-    limit = -(i13 * x + i23 * y + i33 * z)
+    i11, i12, i13, i22, i23, i33 = row.against
+    held = Vector(i11 * x + i12 * y + i13 * z, i12 * x + i22 * y + i23 * z)
+    limit = i13 * x + i23 * y + i33 * z
     # A limit does not pull: where it would, or where the leg is at none, the anchor stands alone.
     total = joint.limit + limit
     free = (row.at == 0) | select(row.at < 0, total < 0.0, total > 0.0)
-    right_x, right_y = -x + joint.limit * row.k13, -y + joint.limit * row.k23
+    right_x, right_y = joint.limit * row.k13 - x, joint.limit * row.k23 - y
     j11, j12, j22 = row.inverse2
     alone = Vector(j11 * right_x + j12 * right_y, j12 * right_x + j22 * right_y)
     impulse, limit = keep(select(free, (alone, -joint.limit), (held, limit)))
@@ -135,7 +135,7 @@ def pull(
     return joint, *keep((hull, leg))
 
 
-def settled(row: JointRow, joint: Joint, before: Array, rest: Array) -> tuple[Joint, Array]:
+def settled(row: JointRow, joint: Joint, gain: Array, rest: Array) -> tuple[Joint, Array]:
     """A hinge after further iterations in which no velocity changes any more.
 
     What goes on is the motor against the limit: it gains the same in each iteration.
@@ -143,13 +143,13 @@ def settled(row: JointRow, joint: Joint, before: Array, rest: Array) -> tuple[Jo
     Args:
         row: the hinge.
         joint: its impulses now.
-        before: the impulse of the motor an iteration ago.
+        gain: what the motor gains in an iteration.
         rest: how many iterations are left.
 
     Returns:
         The impulses at the end, and whether the limit still pushes then.
     """
-    motor = joint.motor + rest * (joint.motor - before)
+    motor = joint.motor + rest * gain
     motor = clip(motor, -MAX_MOTOR_IMPULSE, MAX_MOTOR_IMPULSE)
     motor = select(row.at == 0, joint.motor, motor)
     limit = joint.limit - (motor - joint.motor)

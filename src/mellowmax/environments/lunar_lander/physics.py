@@ -62,18 +62,11 @@ class Free(NamedTuple):
     """May it meet the ground? Then nothing has happened to it yet."""
 
 
-class Moved(NamedTuple):
-    """A lander once its velocities are solved and it has moved with them."""
+class Placed(NamedTuple):
+    """A lander once it has moved and its positions are solved."""
 
-    pushed: Pushed
     speeds: tuple[Speed, Speed, Speed]
     """Of hull, right and left leg."""
-    ends: tuple[Place, Place, Place]
-
-
-class Placed(NamedTuple):
-    """A lander once its positions are solved."""
-
     ends: tuple[Place, Place, Place]
     rest: Array
 
@@ -159,18 +152,19 @@ def soar(state: State, told: Told) -> Free:
     joints = (legs[0].joint, legs[1].joint)
     gusts = (state.wind, state.turbulence)
     none = ((), ())
-    moved = _push(state.hull, motions, joints, grounds, gusts, told, state.fresh, none, (), ~active)
-    limits = tuple(joint.at for joint in moved.pushed.joints)
-    ends, rest = _settle(moved.ends, limits, (), moved.speeds, state.rest, ~active)
-    ways = tuple(zip(starts, ends, strict=True))
+    pushed = _push(
+        state.hull, motions, joints, grounds, gusts, told, state.fresh, none, (), ~active
+    )
+    placed = _settle(starts, pushed.hull, pushed.legs, pushed.joints, (), state.rest, ~active)
+    ways = tuple(zip(starts, placed.ends, strict=True))
     meets = touched | any_near_ground(ways, (HULL, LEG, LEG), state.terrain)
-    hull, right, left = map(Motion, ends, moved.speeds)
+    hull, right, left = map(Motion, placed.ends, placed.speeds)
     newest = [came_near(leg.newest, leg.motion.place, state.terrain) for leg in legs]
     new = state._replace(
         hull=hull,
-        right=state.right._replace(motion=right, joint=moved.pushed.joints[0], newest=newest[0]),
-        left=state.left._replace(motion=left, joint=moved.pushed.joints[1], newest=newest[1]),
-        rest=rest,
+        right=state.right._replace(motion=right, joint=pushed.joints[0], newest=newest[0]),
+        left=state.left._replace(motion=left, joint=pushed.joints[1], newest=newest[1]),
+        rest=placed.rest,
     )
     meets = keep(meets & ~state.over)
     step = _judge(state, new, told, jnp.zeros_like(active))
@@ -198,7 +192,7 @@ def advance(state: State, told: Told, run: Runner) -> Step:
     reached = tuple(map(_Reached, starts, *of_all))
     of_hull, *of_legs = run.bodies(_meet, reached, state.terrain, state.over)
     manifolds = tuple(tuple(found.manifolds[i] for found in of_legs) for i in range(2))
-    moved = run.landers(
+    pushed = run.landers(
         _push,
         state.hull,
         tuple(leg.motion for leg in legs),
@@ -211,16 +205,21 @@ def advance(state: State, told: Told, run: Runner) -> Step:
         manifolds,
         state.over,
     )
-    pushed = moved.pushed
-    limits = tuple(joint.at for joint in pushed.joints)
     placed = run.landers(
-        _settle, moved.ends, limits, manifolds, moved.speeds, state.rest, state.over
+        _settle,
+        starts,
+        pushed.hull,
+        pushed.legs,
+        pushed.joints,
+        manifolds,
+        state.rest,
+        state.over,
     )
     leaving = tuple(
         _Leaving(
             starts[body],
             placed.ends[body],
-            moved.speeds[body],
+            placed.speeds[body],
             of_legs[leg].contacts,
             (pushed.pressed[0][leg], pushed.pressed[1][leg]),
             of_legs[leg].on_ground,
@@ -252,7 +251,7 @@ def _push(
     contacts: tuple[tuple[Contact, ...], tuple[Contact, ...]],
     manifolds: Manifolds,
     over: Array,
-) -> Moved:
+) -> Pushed:
     """Engines, wind and gravity, then hinges and contacts."""
     world = told.world
     fired = keep(fire(hull, _obeyed(told, fresh), told.one, told.two))
@@ -266,33 +265,32 @@ def _push(
         fired.spin + SECONDS * HULL.inverse_inertia * turbulence,
     )
     falling = (_fall(legs[0], fall), _fall(legs[1], fall))
-    pushed = solve_velocities(
-        hull._replace(speed=speed), falling, joints, contacts, manifolds, ~over
-    )
-    starts = (hull.place, legs[0].place, legs[1].place)
-    moved = [
-        keep(integrate(place, speed, SECONDS))
-        for place, speed in zip(starts, (pushed.hull, *pushed.legs), strict=True)
-    ]
-    (one, two, three), (end, other, another) = zip(*moved, strict=True)
-    return Moved(pushed, (one, two, three), (end, other, another))
+    moving = hull._replace(speed=speed)
+    return solve_velocities(moving, falling, joints, contacts, manifolds, ~over)
 
 
 def _settle(
-    ends: tuple[Place, Place, Place],
-    limits: tuple[Array, Array],
+    starts: Sequence[Place],
+    hull: Speed,
+    legs: tuple[Speed, Speed],
+    joints: tuple[Joint, Joint],
     manifolds: Manifolds,
-    speeds: tuple[Speed, Speed, Speed],
     rest: Array,
     over: Array,
 ) -> Placed:
-    """Positions, and for how long nothing has moved."""
-    settled = solve_positions(ends[0], (ends[1], ends[2]), limits, manifolds, ~over)
+    """Bodies move, positions are solved, and for how long nothing has moved is counted."""
+    moved = [
+        keep(integrate(place, speed, SECONDS))
+        for place, speed in zip(starts, (hull, *legs), strict=True)
+    ]
+    (speed, right, left), (end, right_end, left_end) = zip(*moved, strict=True)
+    limits = (joints[0].at, joints[1].at)
+    settled = solve_positions(end, (right_end, left_end), limits, manifolds, ~over)
     still = settled.fits
-    for velocity, spin in speeds:
+    for velocity, spin in (speed, right, left):
         still = still & (dot(velocity, velocity) <= REST_SPEED**2) & ~(spin * spin > REST_SPIN**2)
-    right, left = settled.legs
-    return Placed((settled.hull, right, left), keep(select(still, rest + 1, 0)))
+    ends = (settled.hull, *settled.legs)
+    return Placed((speed, right, left), ends, keep(select(still, rest + 1, 0)))
 
 
 def _leave(

@@ -5,10 +5,10 @@ the bodies move, and what overlaps or has come apart is put right in up to 60 pa
 first.
 
 Two things save time and change nothing that can be seen. A lander whose velocities have changed by
-less than `SETTLED` within an iteration is done: what would go on is that each motor gains the same
-impulse against its limit, which `joints.settled` adds at once. And a block of landers without first
-or second contacts skips them. That the hull's own contacts are not solved changes nothing either: a
-touch of the hull ends the episode.
+less than `SETTLED` within `CHUNK` iterations is done: what would go on is that each motor gains the
+same impulse against its limit, which `joints.settled` adds at once. And a block of landers without
+first or second contacts skips them. That the hull's own contacts are not solved changes nothing
+either: a touch of the hull ends the episode.
 """
 
 from __future__ import annotations
@@ -143,21 +143,14 @@ def solve_velocities(
     def chunk(carry: tuple[Array, Array, _Impulses]) -> tuple[Array, Array, _Impulses]:
         done, going, now = carry
 
-        def again(pair: tuple[_Impulses, Any, Any]) -> tuple[_Impulses, Any, Any]:
-            last, _, _ = pair
-            motors = tuple(joint.motor for joint in last.joints)
-            return iterate(last), (last.hull, last.legs), motors
-
-        motors = tuple(joint.motor for joint in now.joints)
-        loop = (now, (now.hull, now.legs), motors)
         first, last = np.int32(0), np.int32(CHUNK)
-        new, before, motors = lax.fori_loop(first, last, lambda _, x: again(x), loop)
+        new = lax.fori_loop(first, last, lambda _, x: iterate(x), now)
         done = done + CHUNK
         rest = (VELOCITY_ITERATIONS - done).astype(jnp.float32)
-        change = keep(_change(before, (new.hull, new.legs)))
+        change = keep(_change((now.hull, now.legs), (new.hull, new.legs)))
         ended = [
-            joints.settled(row, joint, motor, rest)
-            for row, joint, motor in zip(rows, new.joints, motors, strict=True)
+            joints.settled(row, joint, (joint.motor - old.motor) * (1 / CHUNK), rest)
+            for row, joint, old in zip(rows, new.joints, now.joints, strict=True)
         ]
         ended = keep(ended)
         ends = keep((change <= SETTLED) & ended[0][1] & ended[1][1])

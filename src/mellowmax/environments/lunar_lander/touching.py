@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from .bodies import HULL, LEG, Body
@@ -27,7 +28,7 @@ __all__ = [
     "any_body",
     "any_near_ground",
     "came_near",
-    "manifold_with",
+    "manifolds_with",
     "near_ground",
     "nearby_edges",
     "shape_of",
@@ -92,6 +93,22 @@ def manifold_with(shape: Shape, place: Place, edge: Array, terrain: Sequence[Arr
         keep(edge_at(edge, terrain)),
         shape.corners,
     )
+
+
+def manifolds_with(
+    shape: Shape, place: Place, edges: tuple[Array, Array], terrain: Sequence[Array]
+) -> tuple[Manifold, Manifold]:
+    """How a body touches two edges, one after the other: that is compiled once."""
+
+    def look(number: Array, found: tuple[Manifold, Manifold]) -> tuple[Manifold, Manifold]:
+        first = number == 0
+        manifold = manifold_with(shape, place, select(first, edges[0], edges[1]), terrain)
+        return select(first, manifold, found[0]), manifold
+
+    nothing = no_manifold(place.angle)
+    bounds = np.int32(0), np.int32(2)
+    found: tuple[Manifold, Manifold] = lax.fori_loop(*bounds, look, (nothing, nothing))
+    return found
 
 
 def nearby_edges(shape: Shape, place: Place) -> tuple[Array, Array]:
@@ -218,7 +235,7 @@ def touch(
 
     def look() -> Found:
         edges = nearby_edges(shape, place)
-        one, two = (manifold_with(shape, place, edge, terrain) for edge in edges)
+        one, two = manifolds_with(shape, place, edges, terrain)
         first, second = (
             remember(old, edge, manifold) for edge, manifold in zip(edges, (one, two), strict=True)
         )
