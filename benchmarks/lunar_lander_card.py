@@ -1,6 +1,6 @@
 """Lunar Lander on an accelerator: is its kernel right, and how fast is it?
 
-    python benchmarks/lunar_lander_card.py [--blocks 128,64] [--sizes 40960,...] [--steps 1e9]
+    python benchmarks/lunar_lander_card.py [--blocks 32] [--sizes 40960,...] [--steps 1e9]
         [--seconds 540]
 
 Lines of JSON. For each size of a block: what the kernel took to compile, and how long one step of
@@ -134,29 +134,34 @@ def play(block, count, total):
 
     from mellowmax.environments import lunar_lander
     from mellowmax.environments.lunar_lander import fleet
+    from mellowmax.environments.lunar_lander.environment import world as world_of
+    from mellowmax.environments.lunar_lander.kernels import pack
+    from mellowmax.environments.lunar_lander.physics import Told
+    from mellowmax.environments.lunar_lander.state import kinds
 
-    fleet.GPU_BLOCK = block
-    params = lunar_lander.params()
-
-    def play_one(key, lander):
-        state, length, earned = lander
-        of_launch, of_action, of_step = jax.random.split(key, 3)
-        begins = state.over | (length >= LIMIT)
-        new = (lunar_lander.launch(of_launch), jnp.int32(0), jnp.float32(0))
-        state, length, earned = jax.tree.map(lambda a, b: jnp.where(begins, a, b), new, lander)
-        action = jax.random.randint(of_action, (), 0, 4, jnp.int32)
-        step = lunar_lander.step(of_step, state, action, params)
-        # The step that `reset` takes does not count, and earns nothing.
-        length, earned = length + ~state.fresh, earned + step.reward
-        ends = step.terminated | (length >= LIMIT)
-        counts = [~state.fresh, ends, step.state.broken, ends * length, ends * earned]
-        return (step.state, length, earned), jnp.stack([x.astype(jnp.float32) for x in counts])
+    like = kinds()
+    number_of = jax.tree.unflatten(jax.tree.structure(like), range(len(jax.tree.leaves(like))))
+    world = world_of(lunar_lander.params())
+    world = jax.tree.map(lambda x: jnp.broadcast_to(x, (count,)), world)
 
     def one_step(carry, number):
-        key, landers, sums = carry
-        keys = jax.random.split(jax.random.fold_in(key, number), count)
-        landers, now = jax.vmap(play_one)(keys, landers)
-        return (key, landers, sums + now.sum(axis=0)), None
+        key, (rows, length, earned), sums = carry
+        of_launch, of_action, of_step = jax.random.split(jax.random.fold_in(key, number), 3)
+        begins = rows[number_of.over] != 0.0
+        uniforms = jax.random.uniform(of_launch, (16, count), jnp.float32)
+        rows = fleet.restart_rows(rows, uniforms)
+        length, earned = jnp.where(begins, 0, length), jnp.where(begins, 0.0, earned)
+        action = jax.random.randint(of_action, (count,), 0, 4, jnp.int32)
+        one, two = jax.random.uniform(of_step, (2, count), jnp.float32, -1.0, 1.0)
+        told = Told(action, one, two, world)
+        rows, reward, ended = fleet.fly_rows(rows, told, block=block)
+        # The step that `reset` takes does not count, and earns nothing.
+        length, earned = length + ~begins, earned + reward
+        ends = ended | (length >= LIMIT)
+        rows = rows.at[number_of.over].set(ends.astype(jnp.float32))
+        counts = [~begins, ends, rows[number_of.broken], ends * length, ends * earned]
+        now = jnp.stack([x.astype(jnp.float32).sum() for x in counts])
+        return (key, (rows, length, earned), sums + now), None
 
     @jax.jit
     def run(key, landers):
@@ -164,12 +169,10 @@ def play(block, count, total):
         _, landers, sums = jax.lax.scan(one_step, carry, jnp.arange(STEPS, dtype=jnp.int32))[0]
         return landers, sums
 
-    keys = jax.random.split(jax.random.key(1), count)
-    landers = (
-        jax.vmap(lunar_lander.launch)(keys),
-        jnp.zeros(count, jnp.int32),
-        jnp.zeros(count, jnp.float32),
-    )
+    # All are over: so all are launched.
+    state = jax.vmap(lunar_lander.launch)(jax.random.split(jax.random.key(1), count))
+    state = state._replace(over=jnp.ones(count, bool))
+    landers = (pack(state), jnp.zeros(count, jnp.int32), jnp.zeros(count, jnp.float32))
     began = time.perf_counter()
     program = run.lower(jax.random.key(0), landers).compile()
     compiling = time.perf_counter() - began
@@ -279,7 +282,7 @@ def one_part(name, *arguments):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--blocks", default="128,64")
+    parser.add_argument("--blocks", default="32")
     parser.add_argument("--sizes", default="40960,1024,262144,4096,131072,16384")
     parser.add_argument("--steps", type=float, default=1e9)
     parser.add_argument("--seconds", type=float, default=540)

@@ -22,10 +22,10 @@ from .keep import keep
 from .manifold import Manifold
 from .solve import integrate
 from .state import Contact, Place, Speed
-from .terrain import EDGES, FLOOR, edge_at
+from .terrain import EDGES, FLOOR, Edge, edge_at
 from .time_of_impact import Sweep, time_of_impact
-from .touching import Shape, any_body, manifolds_with, near_ground, nearby_edges
-from .vectors import Array, anywhere, select
+from .touching import MARGIN, Shape, any_body, manifolds_with, near_ground, nearby_edges
+from .vectors import Array, anywhere, cross, length, select
 
 __all__ = ["Flight", "Flown", "fly_on"]
 
@@ -121,6 +121,7 @@ def _first_impact(
         now = select(number > last - first, FLOOR, first + number)
         possible = active & near & (number < count) & ((flight.missed >> now) & 1 == 0)
         edge_now = keep(edge_at(now, terrain))
+        possible = possible & ~_stays_away(flight, shape, edge_now)
         touches, time = time_of_impact(edge_now, shape.vertices, sweep, possible)
         earlier = possible & touches & (time < part)
         return (
@@ -141,6 +142,14 @@ def _first_impact(
     )
     _, hits, edge, part = lax.while_loop(goes_on, look, start)
     return hits, edge, part
+
+
+def _stays_away(flight: Flight, shape: Shape, edge: Edge) -> Array:
+    """Is a body on one side of an edge's line all the way, further from it than it is wide?"""
+    along = edge.end - edge.start
+    start, end = (cross(along, at.centre - edge.start) for at in (flight.start, flight.end))
+    far = length(along) * (shape.reach + MARGIN)
+    return ((start > far) & (end > far)) | ((start < -far) & (end < -far))
 
 
 def _respond(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -14,13 +13,12 @@ from jax.custom_batching import custom_vmap
 from ..._common import checks
 from ..._rows.pytrees import pytree
 from ..._typing import ArrayLike
-from .bodies import HULL, LEFT, RIGHT, SECONDS, VIEW, Hinge
-from .contacts import no_contact
+from .bodies import VIEW
 from .fleet import fly
+from .launch import start
 from .physics import World, observation
-from .state import Joint, Leg, Motion, Place, Speed, State, Step
-from .terrain import smooth
-from .vectors import Array, Vector
+from .state import State, Step
+from .vectors import Array
 
 __all__ = [
     "HEIGHTS",
@@ -156,40 +154,6 @@ def launch(key: jax.Array) -> State:
         True
     """
     return start(list(jax.random.uniform(key, (16,), jnp.float32)))
-
-
-def start(uniforms: Sequence[Array]) -> State:
-    """`launch`, from 16 uniform numbers in [0, 1): 12 heights, a push, where the gusts begin."""
-    u = [jnp.asarray(x, jnp.float32) for x in uniforms]
-    zero = jnp.zeros_like(u[0])
-    no = jnp.zeros_like(u[0], jnp.bool_)
-    push = [(2000.0 * x - 1000.0) * (SECONDS * HULL.inverse_mass) for x in u[12:14]]
-    hull = Motion(
-        Place(Vector(zero + VIEW.x / 2, zero + (VIEW.y + HULL.centre)), zero),
-        Speed(Vector(push[0], push[1]), zero),
-    )
-    wind, turbulence = (jnp.floor(19998.0 * x).astype(jnp.int32) - 9999 for x in u[14:16])
-
-    def leg(hinge: Hinge) -> Leg:
-        centre = Vector(zero + (VIEW.x / 2 - hinge.anchor.x), zero + VIEW.y)
-        motion = Motion(Place(centre, zero + hinge.reference), Speed(Vector(zero, zero), zero))
-        joint = Joint(Vector(zero, zero), zero, zero, jnp.zeros_like(zero, jnp.int32))
-        nowhere = jnp.zeros_like(zero, jnp.int32) - 1
-        return Leg(motion, joint, no_contact(zero), no_contact(zero), no, nowhere)
-
-    return State(
-        hull,
-        leg(RIGHT),
-        leg(LEFT),
-        smooth([x * (VIEW.y / 2) for x in u[:12]]),
-        shaping=zero,
-        rest=jnp.zeros_like(zero, jnp.int32),
-        wind=wind,
-        turbulence=turbulence,
-        fresh=~no,
-        over=no,
-        broken=no,
-    )
 
 
 def world(params: Params) -> World:

@@ -20,11 +20,12 @@ from jax.custom_batching import custom_vmap
 
 from .keep import kept_by
 from .kernels import Kernels, Source, pack, rows_of, unpack
+from .launch import start
 from .physics import AtOnce, Free, Told, World, advance, soar
 from .state import State, Step, kinds
 from .vectors import Array, select
 
-__all__ = ["fly", "fly_in_blocks", "fly_in_kernels", "fly_rows"]
+__all__ = ["fly", "fly_in_blocks", "fly_in_kernels", "fly_rows", "restart_rows"]
 
 CPU_BLOCK, CPU_NEAR_BLOCK = 256, 32
 """How many landers are in a block: in free flight, and near the ground."""
@@ -191,10 +192,41 @@ def fly_rows(
     reward, terminated, meets = rows_of(result, result_kinds)
     order, number = _chosen(result.array[meets.number] != 0.0, 0, 0)
     targets = Step(state._replace(terrain=_nowhere(state.terrain)), reward, terminated)
-    near = Kernels(count, block, warps, interpret, order, number[None], state.over, targets)
+    near = Kernels(
+        count,
+        block,
+        warps,
+        interpret,
+        order,
+        number[None],
+        state.over,
+        targets,
+    )
     step = advance(state, told_rows, near)
     end, result = step.state.hull.place.angle.source, step.reward.source
     return end.array, result.array[0], result.array[1] != 0.0
+
+
+def restart_rows(rows: Array, uniforms: Array, *, interpret: bool = False) -> Array:
+    """New landers in the place of those whose episodes are over, in a kernel.
+
+    Args:
+        rows: the landers, as `fly_rows` has them.
+        uniforms: random numbers in [0, 1), `[16, n]`.
+        interpret: run it without a GPU, slowly, as a test does?
+    """
+    count = rows.shape[1]
+    state = rows_of(Source(rows), kinds())
+    numbers = rows_of(Source(uniforms), (jnp.float32,) * 16)
+    block = min(count, 4 * GPU_BLOCK)
+    every = Kernels(count, block, max(1, block // 32), interpret)
+    new = every.call(_start, [numbers], state, state.over)
+    array: Array = new.hull.place.angle.source.array
+    return array
+
+
+def _start(*uniforms: Array) -> State:
+    return start(uniforms)
 
 
 def _nowhere(tree: Any) -> Any:

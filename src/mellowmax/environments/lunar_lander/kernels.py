@@ -102,7 +102,11 @@ class Kernels:
         return result
 
     def call(
-        self, function: Callable[..., Any], arguments: Sequence[Any], targets: Any = None
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        targets: Any = None,
+        only: Row | None = None,
     ) -> Any:
         """What a function gives.
 
@@ -111,6 +115,7 @@ class Kernels:
             arguments: of each of the three bodies, or of the one lander.
             targets: the rows that the results are written to, in place, where not None; None for
                 rows of a new array.
+            only: the row that says where results are written at all; None for everywhere.
 
         Returns:
             The rows that were written.
@@ -144,6 +149,8 @@ class Kernels:
                 None if row is None else (written.index(row.source), row.number) for row in places
             ]
         read_from = [row.source for each in flat for row in each]
+        if only is not None:
+            read_from.append(only.source)
         sources = list(dict.fromkeys([*read_from, *written]))
         extra = [self.order, self.count] if self.order is not None else []
         inputs = [source.array.reshape(-1) for source in sources] + extra
@@ -174,6 +181,8 @@ class Kernels:
             if parts > 1:
                 into = into + part * (rows * self.columns)
             mask = inside if targets is not None else None
+            if only is not None:
+                mask = value([only])
             for place, leaf in zip(where, result, strict=True):
                 if place is not None:
                     target = write[place[0]].at[into + place[1] * self.columns]

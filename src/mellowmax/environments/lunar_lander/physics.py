@@ -13,7 +13,14 @@ from .contacts import Pressed, no_contact, stored
 from .continuous import Flown, fly_on
 from .engines import fire, fuel_of, gust
 from .keep import keep
-from .solve import Manifolds, Pushed, integrate, solve_positions, solve_velocities
+from .solve import (
+    POSITION_ITERATIONS,
+    Manifolds,
+    Pushed,
+    integrate,
+    solve_positions,
+    solve_velocities,
+)
 from .state import Contact, Joint, Leg, Motion, Place, Speed, State, Step
 from .terrain import PAD_HEIGHT
 from .touching import Touch, any_near_ground, came_near, touch
@@ -26,6 +33,8 @@ REST_STEPS = 25
 REST_SPEED = 0.01
 REST_SPIN = ANGULAR_SLOP
 LEG_DOWN = 18 / 30
+FEW_PASSES = 5
+"""Of the positions, in free flight. A launched lander needs three, all others nearly always one."""
 
 T = TypeVar("T")
 
@@ -59,7 +68,7 @@ class Free(NamedTuple):
 
     step: Step
     meets: Array
-    """May it meet the ground? Then nothing has happened to it yet."""
+    """May it meet the ground, or take long? Then nothing has happened to it yet."""
 
 
 class Placed(NamedTuple):
@@ -69,6 +78,8 @@ class Placed(NamedTuple):
     """Of hull, right and left leg."""
     ends: tuple[Place, Place, Place]
     rest: Array
+    fits: Array
+    """Are all positions right?"""
 
 
 class _Reached(NamedTuple):
@@ -138,7 +149,8 @@ class AtOnce:
 def soar(state: State, told: Told) -> Free:
     """One step of each of a row of landers of which none meets the ground.
 
-    One that may meet it stays as it is, and so does one whose episode is over.
+    One that may meet it stays as it is, as does one whose positions need many passes, and one whose
+    episode is over.
     """
     active = ~state.over
     touched = jnp.zeros_like(active)
@@ -155,9 +167,10 @@ def soar(state: State, told: Told) -> Free:
     pushed = _push(
         state.hull, motions, joints, grounds, gusts, told, state.fresh, none, (), ~active
     )
-    placed = _settle(starts, pushed.hull, pushed.legs, pushed.joints, (), state.rest, ~active)
+    speeds = (pushed.hull, pushed.legs)
+    placed = _settle(starts, *speeds, pushed.joints, (), state.rest, ~active, FEW_PASSES)
     ways = tuple(zip(starts, placed.ends, strict=True))
-    meets = touched | any_near_ground(ways, (HULL, LEG, LEG), state.terrain)
+    meets = touched | ~placed.fits | any_near_ground(ways, (HULL, LEG, LEG), state.terrain)
     hull, right, left = map(Motion, placed.ends, placed.speeds)
     newest = [came_near(leg.newest, leg.motion.place, state.terrain) for leg in legs]
     new = state._replace(
@@ -277,6 +290,7 @@ def _settle(
     manifolds: Manifolds,
     rest: Array,
     over: Array,
+    most: int = POSITION_ITERATIONS,
 ) -> Placed:
     """Bodies move, positions are solved, and for how long nothing has moved is counted."""
     moved = [
@@ -285,12 +299,13 @@ def _settle(
     ]
     (speed, right, left), (end, right_end, left_end) = zip(*moved, strict=True)
     limits = (joints[0].at, joints[1].at)
-    settled = solve_positions(end, (right_end, left_end), limits, manifolds, ~over)
+    settled = solve_positions(end, (right_end, left_end), limits, manifolds, ~over, most)
     still = settled.fits
     for velocity, spin in (speed, right, left):
         still = still & (dot(velocity, velocity) <= REST_SPEED**2) & ~(spin * spin > REST_SPIN**2)
     ends = (settled.hull, *settled.legs)
-    return Placed((speed, right, left), ends, keep(select(still, rest + 1, 0)))
+    rest = keep(select(still, rest + 1, 0))
+    return Placed((speed, right, left), ends, rest, settled.fits)
 
 
 def _leave(

@@ -31,7 +31,15 @@ from .manifold import Manifold
 from .state import Contact, Joint, Motion, Place, Speed
 from .vectors import Array, anywhere, dot, select
 
-__all__ = ["Manifolds", "Pushed", "Settled", "integrate", "solve_positions", "solve_velocities"]
+__all__ = [
+    "POSITION_ITERATIONS",
+    "Manifolds",
+    "Pushed",
+    "Settled",
+    "integrate",
+    "solve_positions",
+    "solve_velocities",
+]
 
 VELOCITY_ITERATIONS = 180
 POSITION_ITERATIONS = 60
@@ -215,6 +223,7 @@ def solve_positions(
     limits: tuple[Array, Array],
     manifolds: Manifolds,
     active: Array,
+    most: int = POSITION_ITERATIONS,
 ) -> Settled:
     """The bodies once nothing overlaps and no hinge is apart, as far as 60 passes lead.
 
@@ -224,6 +233,7 @@ def solve_positions(
         limits: the limit that each hinge is at.
         manifolds: how the legs touched the ground when the step began.
         active: which landers are solved at all.
+        most: how many passes there may be.
     """
     touching = _touching(manifolds, active)
 
@@ -253,7 +263,7 @@ def solve_positions(
 
     def goes_on(carry: Any) -> Array:
         done, going, _, _ = carry
-        return (done < POSITION_ITERATIONS) & anywhere(going)
+        return (done < most) & anywhere(going)
 
     start = (jnp.int32(0), active, hull, legs)
     _, going, hull, legs = lax.while_loop(goes_on, one_pass, start)

@@ -22,6 +22,7 @@ from .terrain import EDGES, FLOOR, edge_at, edges_below
 from .vectors import Array, Vector, anywhere, lookup, pose_at, rotation, select
 
 __all__ = [
+    "MARGIN",
     "PAIR",
     "Shape",
     "Touch",
