@@ -47,6 +47,7 @@ bench: install
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/deep.py
+	$(BIN)/python benchmarks/lunar_lander_speed.py
 
 adversarial: install
 	$(BIN)/python tests/adversarial.py

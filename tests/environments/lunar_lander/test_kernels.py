@@ -1,0 +1,98 @@
+"""The kernels, run without a GPU, beside the plain trace."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mellowmax.environments import lunar_lander
+from mellowmax.environments.lunar_lander import environment, fleet
+from mellowmax.environments.lunar_lander.kernels import Kernels, Source, pack, rows_of, unpack
+from mellowmax.environments.lunar_lander.state import kinds
+
+COUNT, BLOCK = 16, 8
+
+
+def uniforms(seed=0):
+    return np.random.default_rng(seed).uniform(size=(16, COUNT)).astype(np.float32)
+
+
+def test_packed_states_are_the_same():
+    state = environment.start(list(uniforms()))
+    again = unpack(pack(state), kinds())
+    assert jax.tree.structure(again) == jax.tree.structure(state)
+    for old, new in zip(jax.tree.leaves(state), jax.tree.leaves(again), strict=True):
+        assert old.dtype == new.dtype
+        np.testing.assert_array_equal(old, new)
+
+
+def test_kernels_are_given_what_they_ask_for():
+    numbers = np.arange(4 * COUNT, dtype=np.float32).reshape(4, COUNT)
+    a, b, flags, over = rows_of(
+        Source(jnp.asarray(numbers % 7)), (np.float32, np.int32, bool, bool)
+    )
+    chosen = np.array([3, 5, 6, 9, 10, 11, 12, 13, 14], np.int32)
+    order = jnp.zeros(COUNT, jnp.int32).at[: len(chosen)].set(chosen)
+    near = Kernels(
+        COUNT, BLOCK, 1, True, order, jnp.array([len(chosen)], jnp.int32), over, targets=[a, None]
+    )
+    want_a, want_b = numbers[0] % 7, (numbers[1] % 7).astype(np.int32)
+
+    # A row of bodies has its own row of numbers, and knows which of them are hulls.
+    three = near.bodies(_of_body, [(a,), (a,), (a,)], b)
+    first, second, _ = (np.asarray(x.source.array)[x.number][: len(chosen)] for x in three)
+    np.testing.assert_array_equal(first, (want_a + want_b)[chosen])
+    np.testing.assert_array_equal(second, want_a[chosen])
+
+    # Results are written in place, for those alone that are chosen.
+    new, _ = near.finish(_of_lander, a, flags)
+    written = np.asarray(new.source.array)
+    expected = numbers % 7
+    expected[0, chosen] = np.where(expected[2] != 0, 100 + want_a, want_a)[chosen]
+    np.testing.assert_array_equal(written, expected)
+
+
+def _of_body(hull, body, shared):
+    return jnp.where(hull, body[0] + shared.astype(jnp.float32), body[0])
+
+
+def _of_lander(a, flag):
+    return [jnp.where(flag, a + np.float32(100), a), a]
+
+
+def test_landers_that_are_over_start_again():
+    state = environment.start(list(uniforms()))
+    over = np.arange(COUNT) % 3 == 0
+    played = state._replace(over=jnp.asarray(over), rest=state.rest + 7)
+    fresh = environment.start(list(uniforms(1)))
+    rows = fleet.restart_rows(pack(played), jnp.asarray(uniforms(1)), interpret=True)
+    expected = jax.tree.map(lambda new, old: jnp.where(over, new, old), fresh, played)
+    for want, got in zip(
+        jax.tree.leaves(expected), jax.tree.leaves(unpack(rows, kinds())), strict=True
+    ):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@pytest.mark.release
+def test_a_step_in_kernels_is_the_plain_step(program):
+    world = environment._world(lunar_lander.params())
+    world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), world)
+    kernels = jax.jit(lambda *x: fleet.fly_in_kernels(*x, world, block=BLOCK, interpret=True))
+    rng = np.random.default_rng(2)
+    state = environment.start(list(uniforms()))
+    met = 0
+    for number in range(140):
+        one, two = rng.uniform(-1, 1, (2, COUNT)).astype(np.float32)
+        action = rng.integers(0, 4, COUNT).astype(np.int32)
+        step = program(state, action, one, two)
+        if number % 4 == 0:
+            other = kernels(state, action, one, two)
+            for a, b in zip(jax.tree.leaves(step), jax.tree.leaves(other), strict=True):
+                np.testing.assert_allclose(
+                    np.asarray(a, np.float64), np.asarray(b, np.float64), rtol=1e-4, atol=1e-4
+                )
+            met += int((step.state.right.on_ground | step.state.left.on_ground).sum())
+        state = step.state
+    assert met > 0
