@@ -190,7 +190,12 @@ def fly_rows(
     after, result = free.step.state.hull.place.angle.source, free.meets.source
     state = rows_of(after, kinds())
     reward, terminated, meets = rows_of(result, result_kinds)
-    order, number = _chosen(result.array[meets.number] != 0.0, 0, 0)
+    # Those that meet it, then the others: a number of its own for each, also in the last block.
+    mask = result.array[meets.number] != 0.0
+    numbers, places = jnp.arange(count, dtype=jnp.int32), jnp.cumsum(mask, dtype=jnp.int32)
+    number = places[-1]
+    place = jnp.where(mask, places - 1, number + numbers - places)
+    order = jnp.zeros(count, jnp.int32).at[place].set(numbers, unique_indices=True)
     targets = Step(state._replace(terrain=_nowhere(state.terrain)), reward, terminated)
     near = Kernels(
         count,
