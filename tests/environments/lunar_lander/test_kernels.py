@@ -77,7 +77,7 @@ def test_landers_that_are_over_start_again():
 
 @pytest.mark.release
 def test_a_step_in_kernels_is_the_plain_step(program):
-    world = environment._world(lunar_lander.params())
+    world = environment.world(lunar_lander.params())
     world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), world)
     kernels = jax.jit(lambda *x: fleet.fly_in_kernels(*x, world, block=BLOCK, interpret=True))
     rng = np.random.default_rng(2)
