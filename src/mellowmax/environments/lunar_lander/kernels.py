@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from .vectors import Array
 
-__all__ = ["Kernels", "Row", "pack", "rows_of", "unpack"]
+__all__ = ["Kernels", "Row", "Source", "pack", "rows_of", "unpack"]
 
 T = TypeVar("T")
 

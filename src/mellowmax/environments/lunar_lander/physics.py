@@ -26,7 +26,7 @@ from .terrain import PAD_HEIGHT
 from .touching import Touch, any_near_ground, came_near, touch
 from .vectors import Array, Vector, dot, pose_at, select
 
-__all__ = ["AtOnce", "Free", "Runner", "Told", "World", "advance", "observation", "soar"]
+__all__ = ["AtOnce", "Free", "Placed", "Runner", "Told", "World", "advance", "observation", "soar"]
 
 REST_STEPS = 25
 """For how long nothing may move: half a second."""

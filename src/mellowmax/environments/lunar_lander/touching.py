@@ -29,6 +29,7 @@ __all__ = [
     "any_body",
     "any_near_ground",
     "came_near",
+    "manifold_with",
     "manifolds_with",
     "near_ground",
     "nearby_edges",
