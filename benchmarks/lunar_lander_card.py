@@ -136,7 +136,7 @@ def play(block, count, total):
     from mellowmax.environments.lunar_lander import fleet
     from mellowmax.environments.lunar_lander.environment import world as world_of
     from mellowmax.environments.lunar_lander.kernels import pack
-    from mellowmax.environments.lunar_lander.physics import Told
+    from mellowmax.environments.lunar_lander.outcome import Told
     from mellowmax.environments.lunar_lander.state import kinds
 
     like = kinds()

@@ -258,8 +258,9 @@ def test_a_damaged_checkpoint_is_named(tmp_path, undisturbed):
     (tmp_path / "runs-00000.npz").write_bytes(whole[: len(whole) // 2])
     before = contents(tmp_path)
     sentence = "runs-00000.npz', which is damaged or of another kind"
-    assert "`--out` must be" in call(*TRAIN, "--out", tmp_path).stderr
-    assert_one_sentence(call(*TRAIN, "--out", tmp_path), sentence)
+    done = call(*TRAIN, "--out", tmp_path)
+    assert_one_sentence(done, sentence)
+    assert "`--out` must be" in done.stderr
     assert contents(tmp_path) == before
 
 

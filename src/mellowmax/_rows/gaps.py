@@ -70,6 +70,8 @@ class Gaps(NamedTuple):
     ordinary: bool  # is it known that no row needs what is made for the extremes?
 
 
+STRONG = 1024
+"""The parameter above which gaps that are subnormal when they are halved may have an effect."""
 _known_to_be_ordinary = contextvars.ContextVar("_known_to_be_ordinary", default=False)
 
 
@@ -79,7 +81,7 @@ def are_ordinary(xp: Namespace, q: Array, parameter: Array) -> Array:
     Then no action is far, and no gap that counts is subnormal.
     """
     largest = xp.max(xp.abs(q), axis=0, keepdims=True)  # before `all`: XLA reduces to rows quickly
-    return xp.all((largest <= 2**16) & (xp.abs(parameter) <= 1024))
+    return xp.all((largest <= 2**16) & (xp.abs(parameter) <= STRONG))
 
 
 @contextlib.contextmanager
@@ -121,7 +123,7 @@ def gaps(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Gaps:
 def _scale(xp: Namespace, q: Array, strength: Array, mask: Array | None) -> Array:
     """2, so that no gap overflows; less where the parameter is so large that tiny gaps count."""
     info, one = xp.finfo(q.dtype), xp.ones_like(strength)
-    strong = strength > 1024
+    strong = strength > STRONG
     if truth(xp.any(strong)) is False:
         return 2 * one
     size = xp.abs(q) if mask is None else xp.where(mask, xp.abs(q), 0.0)

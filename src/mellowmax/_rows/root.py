@@ -43,7 +43,6 @@ def find_root(xp: Namespace, g: Gaps, unit: Array, strength: Array, log_target: 
     high = xp.maximum(xp.log(larger * smallest / ties) - log_target, 1.0) / smallest
     high = xp.maximum(xp.minimum(strength, high), low)
     start = xp.minimum(xp.maximum(strength / 2, low), high)
-
     digits = 1 + xp.abs(log_target)
 
     def halley(state: State) -> tuple[State, Array]:

@@ -4,10 +4,11 @@
     state, reward, terminated = step(key, state, action, params)
 
 They are written for one lander: `jax.vmap` them over keys, states and actions for many. Landers
-that are `vmap`ped fly together: on a GPU a step of all of them is four kernels.
+that are `vmap`ped fly together: on a GPU in kernels.
 
 The physics is Box2D's, written anew for blocks of landers: `physics` is a whole step, `solve` the
-solver of joints and contacts, `continuous` the collisions within a step.
+solver of joints and contacts, `continuous` the collisions within a step, `outcome` what is seen and
+earned.
 """
 
 from .environment import Params, launch, observe, params, reset, start, step

@@ -16,7 +16,7 @@ from ..._typing import ArrayLike
 from .bodies import VIEW
 from .fleet import fly
 from .launch import start
-from .physics import World, observation
+from .outcome import World, observation
 from .state import State, Step
 from .vectors import Array
 

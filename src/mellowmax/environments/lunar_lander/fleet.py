@@ -21,7 +21,8 @@ from jax.custom_batching import custom_vmap
 from .keep import kept_by
 from .kernels import Kernels, Source, pack, rows_of, unpack
 from .launch import start
-from .physics import AtOnce, Free, Told, World, advance, soar
+from .outcome import Told, World
+from .physics import AtOnce, Free, advance, soar
 from .state import State, Step, kinds
 from .vectors import Array, select
 

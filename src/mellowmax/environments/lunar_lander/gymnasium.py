@@ -16,7 +16,7 @@ from ..._common.extras import needed_by
 from ..render_modes import check_mode, check_started, needs_pillow, warn_of_no_mode
 from .environment import Params, dispersion, launch, observe, params, world
 from .fleet import fly
-from .state import State
+from .state import State, Step
 from .vectors import select
 
 with needed_by("mellowmax.environments.lunar_lander.gymnasium", "gymnasium"):
@@ -170,7 +170,7 @@ class LunarLanderVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
     ) -> None:
         self.num_envs = checks.whole("num_envs", num_envs, 1)
         self.max_episode_steps = checks.whole("max_episode_steps", max_episode_steps, 1)
-        self.render_mode = check_mode(render_mode, ["rgb_array"])
+        self.render_mode = check_mode(render_mode, self.metadata["render_modes"])
         self.single_observation_space = gymnasium.spaces.Box(SMALLEST, LARGEST)
         self.single_action_space = gymnasium.spaces.Discrete(4)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -276,23 +276,27 @@ class _Landers:
         before, steps = self.states, self.steps
         self.launch(which, random)
         begun = self.launched
-        self.advance(np.zeros(self.count, np.int32))
+        self._step(np.zeros(self.count, np.int32))
         if before is not None:
             self.steps = np.where(begun, self.steps, steps)
             self.states = select(jnp.asarray(begun), self.states, before)
         return self._seen()
 
     def advance(self, actions: npt.NDArray[np.int32]) -> tuple[Seen, Seen, npt.NDArray[np.bool_]]:
-        """Take a step with all landers."""
+        """Take a step with all landers: what is seen, what was earned, and what has ended."""
+        after = self._step(actions)
+        rewards, terminated = (np.array(x[: self.count]) for x in (after.reward, after.terminated))
+        return self._seen(), rewards, terminated
+
+    def _step(self, actions: npt.NDArray[np.int32]) -> Step:
         if self.states is None:
             keys = jax.random.split(jax.random.key(0), len(self.words))
             self.states = jax.vmap(launch)(keys)
         self.steps = self.steps + np.int32(1)
         drawn = _draw(self.words, self.steps, self.launched, self.states)
-        after = _fly(drawn[0], self._padded(actions), *drawn[1:], self.worlds)
+        after: Step = _fly(drawn[0], self._padded(actions), *drawn[1:], self.worlds)
         self.states, self.launched = after.state, np.zeros_like(self.launched)
-        rewards, terminated = (np.array(x[: self.count]) for x in (after.reward, after.terminated))
-        return self._seen(), rewards, terminated
+        return after
 
     def pictures(self, actions: Sequence[int] | npt.NDArray[np.int32]) -> list[Picture]:
         """A picture of each lander."""
