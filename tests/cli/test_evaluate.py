@@ -21,7 +21,7 @@ from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, deep
 from mellowmax.cli import evaluate as command
 from mellowmax.deep import HeldTemperature
 from mellowmax.deep.checkpoint import BlockState, block_path, describe, save
-from mellowmax.deep.episodes import EpisodeLog
+from mellowmax.deep.episode_log import EpisodeLog
 from mellowmax.deep.rollouts.rollouts import WIDTH
 
 RUNS = 2
@@ -39,11 +39,11 @@ def write_checkpoint(directory, softmax, environment="CartPole-v1"):
     learners = jax.tree.map(lambda x: np.full(WIDTH, x, np.float32), learner)
     keys, numbers = np.zeros((WIDTH, 2), np.uint32), np.arange(WIDTH)
     rollouts = deep.GymnasiumRollouts("CartPole-v1")
-    description = describe(learners, environment, keys, numbers, rollouts)
+    log = EpisodeLog.empty(RUNS, 10, 10)
+    description = describe(learners, environment, keys, numbers, rollouts, log)
     state = learner.init(jax.random.key(0), 4, 2)
     states = jax.tree.map(lambda x: np.broadcast_to(x, (WIDTH, *x.shape)), state)
-    block = BlockState(states, EpisodeLog.empty(RUNS, 10))
-    save(block_path(directory, 0), description, block)
+    save(block_path(directory, 0), description, BlockState(states, log))
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,6 @@ def test_the_time_left_leaves_out_the_compiling():
         (("absent", "CartPole-v1"), "the directory of a training with a run 0, got 'absent'"),
         (("text.npz", "CartPole-v1"), "`CHECKPOINT` must be the directory of a training, or a fi"),
         (("training", "CartPole-v1", "--run", 2), "the number of runs there, got 2"),
-        (("training", "CartPole-v1", "--run", 32), "of a training with a run 32"),
         (("training", "Acrobot-v1"), "4 observations and 2 actions, as the training had, got 6 a"),
         (("training", "Pendulum-v1"), "must have discrete actions"),
         (("training", "CartPole-v1", "--max-steps", 0), "`--max-steps` must be a whole number"),

@@ -129,10 +129,13 @@ def test_a_policy_is_read_back_from_its_checkpoint(saved):
             strict=True,
         ):
             np.testing.assert_array_equal(x, y[run])
-    with pytest.raises(ValueError, match=r"`run` must be below 2, .*, got 2$"):
-        load_policy(directory, 2)
-    with pytest.raises(ValueError, match=r"`checkpoint` must be the directory .* a run 32, got"):
-        load_policy(directory, 32)
+    for run in (2, 32):
+        with pytest.raises(ValueError, match=rf"`run` must be below 2, .*, got {run}$"):
+            load_policy(directory, run)
+    with pytest.raises(ValueError, match="^`run` must be a whole number .* got -1$"):
+        load_policy(directory, -1)
+    with pytest.raises(ValueError, match=r"`checkpoint` must be the directory .* a run 0, got"):
+        load_policy(directory / "nothing")
 
 
 def test_a_policy_of_states_that_are_numbers_is_read_back_too(tmp_path):

@@ -85,7 +85,7 @@ def batches_of(rollouts, done, until, policies=lambda: RANDOM):
     """The batches of each lane in their order, copied: `{lane: [(observations, ...), ...]}`."""
     result = {lane: [] for lane in range(len(done))}
     with contextlib.closing(rollouts.play(policies, KEYS, done, until, BATCH)) as batches:
-        for lanes, episodes in batches:
+        for lanes, episodes, _ in batches:
             arrays = [np.array(x) for x in jax.tree.leaves(episodes)]
             for lane, *of_lane in zip(lanes.tolist(), *arrays, strict=True):
                 if lane in result:
@@ -126,13 +126,13 @@ def test_a_batch_is_played_by_the_policy_at_its_beginning(rollouts):
     wanted = np.arange(WIDTH) % 2
     taken = {lane: [] for lane in range(3)}
     batches = rollouts.play(lambda: policies_that_take(wanted), KEYS, [0, 0, 0], 3, BATCH)
-    for lanes, episodes in batches:
+    for lanes, episodes, _ in batches:
         actions, lengths = np.asarray(episodes.actions), np.asarray(episodes.lengths)
         for i, lane in enumerate(lanes.tolist()):
             if lane in taken:
                 live = np.arange(actions.shape[1])[:, None] < lengths[i]
                 taken[lane].append(set(actions[i][live].tolist()))
-            wanted[lane] = 1 - wanted[lane]
+                wanted[lane] = 1 - wanted[lane]
     for lane, actions in taken.items():
         assert actions == [{(lane + number) % 2} for number in range(3)]
 
@@ -181,7 +181,7 @@ class Reversed:
             self.seen.append(policies())
             return self.seen[-1]
 
-        for lanes, episodes in self.inner.play(remembered, keys, done, until, batch):
+        for lanes, episodes, _ in self.inner.play(remembered, keys, done, until, batch):
             backwards = jax.tree.map(lambda x: np.asarray(x)[::-1], episodes)
             yield Played(lanes[::-1], backwards)
 

@@ -104,8 +104,10 @@ def describe_training(paths: Sequence[Path]) -> Result:
     text = json.loads(blocks[0]["settings"].item())
     counts = [int(n) * text["batch"] for block in blocks for n in block["done"]]
     returns = [run for block in blocks for run in block["returns"]]
-    played = [run[:count] for run, count in zip(returns, counts, strict=True)]
-    ends = [float(run[-LAST:].mean(dtype=np.float64)) for run in played if len(run)]
+    bin = text["bin"]
+    played = [run[: count // bin] / bin for run, count in zip(returns, counts, strict=True)]
+    last = max(1, LAST // bin)
+    ends = [float(run[-last:].mean(dtype=np.float64)) for run in played if len(run)]
     mean = float(np.mean(ends)) if ends else None
     lanes = [len(block["done"]) for block in blocks]
     numbers = {

@@ -1,6 +1,6 @@
 """The state of a block of runs, in memory and on disk.
 
-A block is up to 32 runs that are trained side by side. Its checkpoint is one file: a description of
+A block is the runs that are trained in one program. Its checkpoint is one file: a description of
 the training, which must be the same when it is resumed, what every run has learned, and the
 episodes that it has played. A file is written whole or not at all.
 """
@@ -18,12 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from .._common import npz
+from .._common import checks, npz
 from ..softmax import SOFTMAXES, Softmax
-from .episodes import EpisodeLog
+from .episode_log import EpisodeLog
 from .network import HeldTemperature, Network, Policy
 from .reinforce import Reinforce, ReinforceState
-from .rollouts.rollouts import WIDTH, Rollouts
+from .rollouts.rollouts import Rollouts
 
 __all__ = [
     "BlockState",
@@ -69,6 +69,7 @@ def describe(
     key_data: npt.NDArray[np.uint32],
     numbers: npt.NDArray[np.uint32],
     rollouts: Rollouts,
+    log: EpisodeLog,
 ) -> Description:
     """All that decides on what the runs of a block learn, as arrays and text.
 
@@ -80,6 +81,7 @@ def describe(
         key_data: of the settings of the lanes.
         numbers: of the runs.
         rollouts: of the environment.
+        log: what is kept of the episodes.
 
     Raises:
         ValueError: for a softmax with parameters that are more than a number each.
@@ -91,6 +93,8 @@ def describe(
         "observations": rollouts.n_observations,
         "actions": rollouts.n_actions,
         "max_steps": rollouts.max_steps,
+        "bin": log.bin,
+        "solved_return": log.solved_return,
     }
     names = ("batch", "hidden", "depth", "reward_to_go", "baseline", "normalise")
     text |= {name: getattr(learners, name) for name in names}
@@ -121,7 +125,7 @@ def _name(softmax: Softmax) -> str:
 def save(path: Path, description: Description, block: BlockState) -> None:
     """Write the state of a block, whole or not at all."""
     leaves = {f"state-{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(block.states))}
-    npz.write(path, KIND, {**description, **leaves, **dataclasses.asdict(block.log)})
+    npz.write(path, KIND, {**description, **leaves, **block.log.arrays()})
 
 
 def load(path: Path, description: Description, initial: BlockState) -> BlockState:
@@ -137,8 +141,7 @@ def load(path: Path, description: Description, initial: BlockState) -> BlockStat
     """
     fields = npz.read(path, KIND)
     _check_same(path, fields, description, initial)
-    there = int(fields["done"].max()) * json.loads(fields["settings"].item())["batch"]
-    wanted = initial.log.returns.shape[1]
+    there, wanted = int(fields["done"].max()) * initial.log.batch, initial.log.episodes
     if there > wanted:
         rule = "`episodes` must be no fewer than the checkpoint has"
         raise ValueError(f"{rule}, got {wanted} where {str(path)!r} has {there}")
@@ -146,10 +149,8 @@ def load(path: Path, description: Description, initial: BlockState) -> BlockStat
     states = jax.tree.unflatten(
         tree, [jnp.asarray(fields[f"state-{i}"]) for i in range(len(leaves))]
     )
-    log = EpisodeLog(fields["done"].tolist(), initial.log.returns, initial.log.lengths)
-    log.returns[:, :there] = fields["returns"][:, :there]
-    log.lengths[:, :there] = fields["lengths"][:, :there]
-    return BlockState(states, log)
+    initial.log.restore(fields)
+    return BlockState(states, initial.log)
 
 
 def _check_same(
@@ -224,7 +225,9 @@ def load_policy(
     Raises:
         ValueError: if there is no such run, or for a softmax of another class than the training's.
     """
-    first = run - run % WIDTH
+    run = checks.whole("run", run, 0)
+    firsts = [int(file.stem[5:]) for file in Path(checkpoint).glob("runs-[0-9]*.npz")]
+    first = max((number for number in firsts if number <= run), default=0)
     path = block_path(checkpoint, first)
     if not path.is_file():
         rule = f"`checkpoint` must be the directory of a training with a run {run}"

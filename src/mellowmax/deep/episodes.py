@@ -1,20 +1,18 @@
-"""Episodes as arrays: a batch of them, padded to the longest, and a log of all that were played."""
+"""A batch of episodes as arrays, padded to the longest."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import numpy.typing as npt
 from jax import lax
 
 from .._rows.pytrees import pytree
 
-__all__ = ["CHUNK", "EpisodeLog", "Episodes", "padded_length"]
+__all__ = ["CHUNK", "Episodes", "padded_length"]
 
 CHUNK = 128
 """Steps are worked on so many at a time. Sums over steps are sums over chunks, so that a run adds
@@ -68,45 +66,6 @@ class Episodes:
 
     def __repr__(self) -> str:
         return f"Episodes(observations={self.observations.shape}, actions={self.actions.shape})"
-
-
-@dataclasses.dataclass
-class EpisodeLog:
-    """The returns and lengths of the episodes of some runs, batch by batch."""
-
-    done: list[int]
-    """How many batches each run has played."""
-    returns: npt.NDArray[np.float32]
-    """`[runs, episodes]`; NaN where an episode has not been played."""
-    lengths: npt.NDArray[np.int32]
-    """`[runs, episodes]`; 0 where an episode has not been played."""
-
-    @classmethod
-    def empty(cls, runs: int, episodes: int) -> EpisodeLog:
-        """A log with room for so many episodes of so many runs.
-
-        Examples:
-            >>> log = EpisodeLog.empty(runs=2, episodes=4)
-            >>> log.add([1], np.float32([[5.0, 7.0]]), np.int32([[3, 4]]))
-            >>> print(log.done, log.returns[1], log.lengths[1])
-            [0, 1] [ 5.  7. nan nan] [3 4 0 0]
-        """
-        shape = (runs, episodes)
-        return cls([0] * runs, np.full(shape, np.nan, np.float32), np.zeros(shape, np.int32))
-
-    def add(
-        self,
-        lanes: Iterable[int],
-        returns: npt.NDArray[np.float32],
-        lengths: npt.NDArray[np.int32],
-    ) -> None:
-        """Add a batch of some lanes, `[L, B]`; lanes without a run are left out."""
-        batch = returns.shape[1]
-        for lane, *of_lane in zip(lanes, returns, lengths, strict=True):
-            if lane < len(self.done):
-                at = slice(self.done[lane] * batch, (self.done[lane] + 1) * batch)
-                self.returns[lane, at], self.lengths[lane, at] = of_lane
-                self.done[lane] += 1
 
 
 def padded_length(steps: int) -> int:

@@ -18,7 +18,8 @@ from .._common.evaluation import Evaluation
 from .._common.runs import evaluation_keys
 from .._common.threads import cores
 from .._typing import Key
-from .episodes import EpisodeLog, Episodes
+from .episode_log import EpisodeLog
+from .episodes import Episodes
 from .network import Policy
 from .rollouts.make import Environment, make_rollouts
 from .rollouts.rollouts import WIDTH, Rollouts
@@ -85,7 +86,7 @@ def evaluate(
     policies = jax.tree.map(lambda x: jnp.broadcast_to(x, (WIDTH, *np.shape(x))), policy)
     lanes = min(WIDTH, -(-episodes // BATCH))
     until = -(-episodes // (lanes * BATCH))
-    log = EpisodeLog.empty(lanes, until * BATCH)
+    log = EpisodeLog.empty(lanes, until * BATCH, BATCH)
     since = time.monotonic()
     keys = evaluation_keys(seed, 0, WIDTH)
     rounds = rollouts.play(lambda: policies, keys, [0] * lanes, until, BATCH)

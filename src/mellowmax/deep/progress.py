@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .episodes import EpisodeLog
+from .episode_log import EpisodeLog
 
 __all__ = ["ProgressReporter", "TrainProgress"]
 
@@ -28,6 +28,11 @@ class TrainProgress:
     """Since the start."""
     played: int
     """Episodes since the start."""
+    steps: int
+    """Of the episodes that were played since the start."""
+    computed: int
+    """Steps that were computed for them, those that count for nothing included; 0 where nobody
+    counts them."""
 
 
 class ProgressReporter:
@@ -38,25 +43,30 @@ class ProgressReporter:
     Args:
         callback: what returns True stops the training; None for no reports.
         logs: of all blocks; they grow while the blocks are trained.
-        batch: how many episodes a batch has.
     """
 
     def __init__(
         self,
         callback: Callable[[TrainProgress], bool | None] | None,
         logs: Sequence[EpisodeLog],
-        batch: int,
     ) -> None:
-        self._callback, self._logs, self._batch = callback, logs, batch
-        self._total = sum(log.returns.size for log in logs)
+        self._callback, self._logs = callback, logs
+        self._total = sum(len(log.done) * log.episodes for log in logs)
+        self._steps = self._computed = 0
         self._before = self._count()
         self._since = time.monotonic()
         self._lock = threading.Lock()
         self._stopped = False
 
-    def report(self) -> bool:
-        """Some batches have been played. Must the training stop?"""
+    def report(self, steps: int, computed: int) -> bool:
+        """Some batches have been played. Must the training stop?
+
+        Args:
+            steps: of their episodes.
+            computed: how many were computed for them.
+        """
         with self._lock:
+            self._steps, self._computed = self._steps + steps, self._computed + computed
             if self._callback is not None and not self._stopped:
                 self._stopped = bool(self._callback(self._progress()))
             return self._stopped
@@ -66,19 +76,16 @@ class ProgressReporter:
         self._stopped = True
 
     def _count(self) -> int:
-        return self._batch * sum(sum(log.done) for log in self._logs)
+        return int(sum(log.batch * log.done.sum() for log in self._logs))
 
     def _progress(self) -> TrainProgress:
-        last = [
-            log.returns[lane, (done - 1) * self._batch : done * self._batch].mean()
-            for log in self._logs
-            for lane, done in enumerate(log.done)
-            if done
-        ]
+        episodes = self._count()
         return TrainProgress(
-            episodes=self._count(),
+            episodes=episodes,
             total=self._total,
-            mean_return=float(np.mean(last)),
+            mean_return=float(np.nanmean(np.concatenate([log.last for log in self._logs]))),
             seconds=time.monotonic() - self._since,
-            played=self._count() - self._before,
+            played=episodes - self._before,
+            steps=self._steps,
+            computed=self._computed,
         )

@@ -18,10 +18,12 @@ class DeepResult:
 
     returns: npt.NDArray[np.float32]
     """`[settings..., runs, episodes]`: the sum of the rewards of each episode; NaN where it has not
-    been played."""
-    lengths: npt.NDArray[np.int32]
-    """`[settings..., runs, episodes]`: how many steps each episode has; 0 where it has not been
-    played."""
+    been played. In bins of several episodes: `[settings..., runs, bins]`, the mean of each."""
+    lengths: npt.NDArray[np.int32] | npt.NDArray[np.float64]
+    """Likewise how many steps each episode has; 0 where it has not been played."""
+    solved: npt.NDArray[np.int64] | None
+    """`[settings..., runs]`: after how many episodes a run had solved the environment, 0 if it has
+    not; None if nobody asked."""
     policies: Policy
     """What has been learned: a `Policy` whose arrays have the axes `[settings..., runs]` first."""
 

@@ -1,6 +1,7 @@
 """Training many runs at once: rollouts play a batch of episodes, the learner learns from it.
 
-Runs are cut into blocks of 32, which are trained side by side in threads. In each block
+Runs are cut into blocks, each of which is trained in a thread: of 32 runs on a CPU, and of all
+that there are on an accelerator, if the environment is pure functions. In each block
 
     states, returns = update(learners, states, episodes)        for every batch that is played,
 
@@ -14,36 +15,33 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import math
-import time
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-import numpy.typing as npt
 
 from .._common import checks
 from .._common.locks import only_one
 from .._common.runs import (
     gather_settings,
     key_data,
-    run_keys,
     run_numbers,
     setting_of_each_run,
     settings_shape,
 )
 from .._common.threads import cores, side_by_side
 from .._rows.arguments import check_parameter
-from .._typing import Key, Shape
-from .checkpoint import BlockState, block_path, describe, load, save
-from .episodes import EpisodeLog, Episodes
-from .network import Policy
+from .._typing import Integers, Key, Shape
+from .block import Block, Checkpoints, Lanes
+from .episode_log import EpisodeLog
+from .episodes import padded_length
 from .progress import ProgressReporter, TrainProgress
-from .reinforce import Reinforce, ReinforceState
+from .reinforce import Reinforce
 from .result import DeepResult
+from .rollouts.functional import FunctionalRollouts
 from .rollouts.make import Environment, make_rollouts
 from .rollouts.rollouts import WIDTH, Rollouts
 
@@ -51,8 +49,10 @@ __all__ = ["train"]
 
 IN_FLIGHT = 2
 """How many blocks for each core are under way: while one learns or waits, others play."""
-INITIAL = 2**32 - 1
-"""What a run's key is folded with for its first weights; batches have the numbers from 0 on."""
+ACCELERATOR_WIDTH = 1024
+"""A block has a multiple of this on an accelerator."""
+SHARE_OF_MEMORY = 0.25
+"""How much of an accelerator's memory the record of a block's episodes may have."""
 
 
 def train(
@@ -63,7 +63,10 @@ def train(
     runs: int | Sequence[int] = 1,
     seed: int | Key = 0,
     max_steps: int | None = None,
+    bin: int = 1,
+    solved_return: float | None = None,
     workers: int | None = None,
+    devices: Sequence[jax.Device] | None = None,
     checkpoint: str | Path | None = None,
     seconds_between_checkpoints: float = 2.0,
     callback: Callable[[TrainProgress], bool | None] | None = None,
@@ -86,8 +89,15 @@ def train(
         seed: a whole number, a JAX key, or keys that broadcast to the grid of settings.
         max_steps: where an episode is cut off; None for the environment's own limit, or 1000.
             Rollouts have their own.
+        bin: how many episodes share an entry of the result, which is their mean: 1, or a multiple
+            of the batch.
+        solved_return: the environment is solved by a mean return above this one in 100 episodes in
+            a row; None not to look for that.
         workers: how many processes the Gymnasium environments of 32 runs are spread over; 0 for
             this process, None for what suits the cores. Rollouts have their own.
+        devices: those that share the runs; None for all that this process has. `jax.devices()` are
+            also those of other processes that `jax.distributed` has joined: each of them trains
+            the runs of its own devices, and all of them have the whole result.
         checkpoint: a directory where what has been learned is kept; a run whose checkpoint is there
             is resumed. Nothing is lost but the last seconds when the process is killed. No other
             process can train in the same directory meanwhile.
@@ -116,185 +126,116 @@ def train(
     if n_episodes % learner.batch:
         rule = f"`episodes` must be a multiple of the batch of {learner.batch}"
         raise ValueError(f"{rule}, got {episodes}")
+    if bin != 1 and (bin % learner.batch or n_episodes % bin):
+        rule = f"`bin` must be 1, or a multiple of the batch of {learner.batch} that divides"
+        raise ValueError(f"{rule} the {episodes} episodes, got {bin}")
+    if solved_return is not None:
+        checks.real("solved_return", solved_return)
     check_parameter("seconds_between_checkpoints", seconds_between_checkpoints, 0.0)
     if not (callback is None or callable(callback)):
         raise TypeError(f"`callback` must be a function or None, got {callback!r}")
     settings = settings_shape([np.shape(x) for x in jax.tree.leaves(learner)])
     numbers = run_numbers(runs)
     setting = setting_of_each_run(settings, len(numbers))
-    firsts = range(0, len(setting), WIDTH)
-    at_once = min(IN_FLIGHT * cores(), len(firsts))
+    everyone = list(jax.local_devices() if devices is None else devices)
     rollouts = make_rollouts(
-        environment, max_steps, workers, default_workers=max(1, cores() // at_once)
+        environment, max_steps, workers, default_workers=_workers(setting.size)
     )
+    width = _width(rollouts, learner.batch, len(setting), everyone)
     if learner.discount is None:
         learner = dataclasses.replace(learner, discount=rollouts.discount)
-    lanes = _Lanes(
+    lanes = Lanes(
         jax.tree.map(lambda leaf: gather_settings(leaf, settings, setting), learner),
         key_data(seed, settings)[setting],
         np.tile(numbers, len(setting) // len(numbers)),
     )
+    firsts = range(0, len(setting), width)
+    owners = [device.process_index for device, _ in zip(itertools.cycle(everyone), firsts)]
+    log = functools.partial(
+        EpisodeLog.empty,
+        episodes=n_episodes,
+        batch=learner.batch,
+        bin=bin,
+        solved_return=solved_return,
+    )
+    here = jax.process_index()
     with contextlib.ExitStack() as held:
         checkpoints = None
         if checkpoint is not None:
             directory = Path(checkpoint)
             directory.mkdir(parents=True, exist_ok=True)
-            held.enter_context(only_one("checkpoint", directory))
+            if here == min(owners):  # the others train beside it
+                held.enter_context(only_one("checkpoint", directory))
             name = environment if isinstance(environment, str) else rollouts.name
-            checkpoints = _Checkpoints(directory, name, seconds_between_checkpoints)
-        blocks = [_Block(lanes, first, rollouts, n_episodes, checkpoints) for first in firsts]
-        reporter = ProgressReporter(callback, [block.state.log for block in blocks], learner.batch)
+            checkpoints = Checkpoints(directory, name, seconds_between_checkpoints)
+        blocks = [
+            Block(lanes, first, width, device, rollouts, log, checkpoints)
+            for first, device in zip(firsts, itertools.cycle(everyone))
+            if device.process_index == here
+        ]
+        reporter = ProgressReporter(callback, [block.state.log for block in blocks])
+        at_once = _at_once(len(blocks), everyone)
         side_by_side(lambda block: block.train(reporter), blocks, at_once, reporter.stop)
-    return _gather(blocks, (*settings, len(numbers)))
+    result = _gather(blocks, len(setting), np.repeat(owners, width)[: len(setting)])
+    return _shaped(result, (*settings, len(numbers)))
 
 
-class _Lanes(NamedTuple):
-    """Every run of every setting, the runs of a setting side by side."""
-
-    learners: Reinforce
-    key_data: npt.NDArray[np.uint32]
-    numbers: npt.NDArray[np.uint32]
-
-    def of_block(self, first: int) -> _Lanes:
-        """The lanes of a block from its first one on; a block that is not full repeats its last."""
-        chosen = np.minimum(first + np.arange(WIDTH), len(self.numbers) - 1)
-        return jax.tree.map(lambda x: x[chosen], self)  # type: ignore[no-any-return]
+def _workers(runs: int) -> int:
+    """How many processes the Gymnasium environments of a block have, if nobody says."""
+    return max(1, cores() // min(IN_FLIGHT * cores(), -(-runs // WIDTH)))
 
 
-class _Checkpoints(NamedTuple):
-    """Where checkpoints are written, of which environment, and how often."""
-
-    directory: Path
-    environment: str
-    seconds: float
-
-
-class _Block:
-    """A block of runs: what they have learned and played, and their checkpoint."""
-
-    def __init__(
-        self,
-        lanes: _Lanes,
-        first: int,
-        rollouts: Rollouts,
-        episodes: int,
-        checkpoints: _Checkpoints | None,
-    ) -> None:
-        runs = min(WIDTH, len(lanes.numbers) - first)
-        learners, data, numbers = lanes.of_block(first)
-        self.learners: Reinforce = jax.tree.map(jnp.asarray, learners)
-        self.keys = run_keys(jnp.asarray(data), jnp.asarray(numbers))
-        self.first, self.rollouts, self.episodes = first, rollouts, episodes
-        self.checkpoints = checkpoints
-        states = _init(self.learners, self.keys, rollouts.n_observations, rollouts.n_actions)
-        self.state = BlockState(states, EpisodeLog.empty(runs, episodes))
-        if checkpoints is not None:
-            self.path = block_path(checkpoints.directory, first)
-            self.description = describe(learners, checkpoints.environment, data, numbers, rollouts)
-            if self.path.exists():
-                self.state = load(self.path, self.description, self.state)
-
-    def train(self, reporter: ProgressReporter) -> None:
-        """Train all runs to the end, or until the reporter says to stop."""
-        state, batch = self.state, self.learners.batch
-        batches = self.rollouts.play(
-            lambda: self.learners.policy(state.states),
-            self.keys,
-            tuple(state.log.done),
-            self.episodes // batch,
-            batch,
-        )
-        saved = -math.inf  # the first batch is saved at once
-        with contextlib.closing(batches):
-            for lanes, episodes in batches:
-                learned, returns = _update(self.learners, state.states, lanes, episodes)
-                if diverged := self._diverged(lanes, learned, returns):
-                    if self.checkpoints:
-                        save(self.path, self.description, state)
-                    raise FloatingPointError(diverged)
-                state.states = learned
-                state.log.add(lanes, np.asarray(returns), np.asarray(episodes.lengths))
-                stopped = reporter.report()
-                if self.checkpoints and time.monotonic() - saved >= self.checkpoints.seconds:
-                    save(self.path, self.description, state)
-                    saved = time.monotonic()
-                if stopped:
-                    break
-        if self.checkpoints:
-            save(self.path, self.description, state)
-
-    def _diverged(
-        self, lanes: Iterable[int], learned: ReinforceState, returns: jax.Array
-    ) -> str | None:
-        """A sentence about the first run that has learned or earned something not finite."""
-        if _all_finite((learned, returns)):
-            return None
-        for lane, earned in zip(lanes, returns, strict=True):
-            if lane >= len(self.state.log.done):  # it has no run
-                continue
-            for what, numbers in (
-                ("return", earned),
-                ("weight", jax.tree.map(lambda x, lane=lane: x[lane], learned)),
-            ):
-                if not _all_finite(numbers):
-                    return (
-                        f"the training has diverged: run {self.first + lane} has a {what} that is "
-                        f"not finite after {self.state.log.done[lane] + 1} batches; a smaller "
-                        "learning rate may help"
-                    )
-        return None
-
-    def policies(self) -> Policy:
-        """Those of the lanes that have a run."""
-        policies = self.learners.policy(self.state.states)
-        runs = len(self.state.log.done)
-        return jax.tree.map(lambda x: np.asarray(x)[:runs], policies)  # type: ignore[no-any-return]
+def _width(rollouts: Rollouts, batch: int, lanes: int, devices: Sequence[jax.Device]) -> int:
+    """How many lanes a block has: as many as the device wants."""
+    if devices[0].platform == "cpu" or not isinstance(rollouts, FunctionalRollouts):
+        return WIDTH
+    numbers = rollouts.n_observations + 2  # of a step: what was seen, the action and the reward
+    of_lane = 4 * numbers * padded_length(rollouts.max_steps) * batch
+    memory = (devices[0].memory_stats() or {}).get("bytes_limit", 1 << 33)
+    most = max(1, int(SHARE_OF_MEMORY * memory / of_lane / ACCELERATOR_WIDTH))
+    return ACCELERATOR_WIDTH * min(most, -(-lanes // (len(devices) * ACCELERATOR_WIDTH)))
 
 
-@functools.partial(jax.jit, static_argnums=(2, 3))
-def _init(
-    learners: Reinforce, keys: jax.Array, n_observations: int, n_actions: int
-) -> ReinforceState:
-    """What the runs of a block begin with."""
-
-    def one(learner: Reinforce, key: jax.Array) -> ReinforceState:
-        return learner.init(jax.random.fold_in(key, INITIAL), n_observations, n_actions)
-
-    states: ReinforceState = jax.vmap(one)(learners, keys)
-    return states
+def _at_once(blocks: int, devices: Sequence[jax.Device]) -> int:
+    """How many blocks are under way at a time: on an accelerator one for each."""
+    wanted = IN_FLIGHT * cores() if devices[0].platform == "cpu" else len(devices)
+    return max(1, min(wanted, blocks))
 
 
-@functools.partial(jax.jit)
-def _update(
-    learners: Reinforce, states: ReinforceState, lanes: jax.Array, episodes: Episodes
-) -> tuple[ReinforceState, jax.Array]:
-    """Let some lanes learn from a batch each: the states of all lanes, and the batch's returns."""
+def _gather(blocks: list[Block], lanes: int, owners: Integers) -> DeepResult:
+    """The results of all lanes, from the blocks of this process and from others.
 
-    def one(learner: Reinforce, state: ReinforceState, episodes: Episodes) -> Any:
-        return learner.update(state, episodes), episodes.returns()
-
-    some = jax.tree.map(lambda x: x[lanes], (learners, states))
-    if len(lanes) == 1:  # without an axis of one lane, at which matrix products are slower
-        results = one(*jax.tree.map(lambda x: x[0], (*some, episodes)))
-        learned, returns = jax.tree.map(lambda x: x[None], results)
-    else:
-        learned, returns = jax.vmap(one)(*some, episodes)
-    return jax.tree.map(lambda x, y: x.at[lanes].set(y), states, learned), returns
-
-
-def _all_finite(tree: object) -> bool:
-    return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree))
-
-
-def _gather(blocks: list[_Block], shape: Shape) -> DeepResult:
-    """The runs of all blocks, with the axes of settings and runs first."""
+    Args:
+        blocks: of this process.
+        lanes: how many there are in all.
+        owners: the number of the process that each lane was trained by.
+    """
 
     def joined(*parts: Any) -> Any:
-        whole = np.concatenate(parts)
-        return whole.reshape(*shape, *whole.shape[1:])
+        whole = np.zeros((lanes, *parts[0].shape[1:]), parts[0].dtype)
+        for block, part in zip(blocks, parts, strict=True):
+            whole[block.first : block.first + block.runs] = part
+        if (owners == jax.process_index()).all():
+            return whole
+        from jax.experimental.multihost_utils import process_allgather
 
+        return np.asarray(process_allgather(whole))[owners, np.arange(lanes)]
+
+    logs = [block.state.log for block in blocks]
+    asked = logs[0].solved_return is not None
     return DeepResult(
-        joined(*(block.state.log.returns for block in blocks)),
-        joined(*(block.state.log.lengths for block in blocks)),
+        joined(*(log.mean_returns() for log in logs)),
+        joined(*(log.mean_lengths() for log in logs)),
+        joined(*(log.solved for log in logs)) if asked else None,
         jax.tree.map(joined, *(block.policies() for block in blocks)),
     )
+
+
+def _shaped(result: DeepResult, shape: Shape) -> DeepResult:
+    """A result with axes of settings and runs in place of that of lanes."""
+
+    def shaped(x: Any) -> Any:
+        return x.reshape(*shape, *x.shape[1:])
+
+    fields = (getattr(result, field.name) for field in dataclasses.fields(result))
+    return DeepResult(*jax.tree.map(shaped, tuple(fields)))

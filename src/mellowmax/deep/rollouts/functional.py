@@ -1,13 +1,22 @@
-"""Episodes of environments that are pure JAX functions: a batch of all lanes is one program."""
+"""Episodes of environments that are pure JAX functions, played in one program.
+
+There are fewer places at which an episode can be played than episodes in the batches of all lanes.
+A place whose episode has ended takes the next one of any lane that waits for a place, the lane with
+the fewest batches behind it first. So no place waits for the longest episode of a batch, and a lane
+whose batch is whole learns and begins the next one while others still play.
+
+An episode depends on its key and its lane's policy alone: not on its place, nor on when it began.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ..._common import checks
@@ -15,15 +24,19 @@ from ..._common.discount import discount_of
 from ..._common.evaluation import MAX_STEPS
 from ..episodes import Episodes, padded_length
 from ..network import Policy
-from .rollouts import EVERY_LANE, WIDTH, Played, batch_keys, name_of
+from .rollouts import Played, batch_keys, name_of
 
-__all__ = ["FunctionalEnvironment", "FunctionalRollouts", "collect"]
+__all__ = ["FunctionalEnvironment", "FunctionalRollouts"]
 
 
 class FunctionalEnvironment(Protocol):
     """An environment as pure functions of one instance: a module, or an object.
 
     States and parameters are pytrees of any kind. `mellowmax.environments.tabular` is one.
+
+    Where `reset` itself takes a step, an environment may have a function `launch(key)` too: with
+    the two keys that `reset` splits its own into, `step` of `launch(first)` with `second` is what
+    `reset` gives, whatever the action. Then beginning an episode costs no step of its own.
     """
 
     def reset(self, key: jax.Array, params: Any, /) -> Any:
@@ -37,7 +50,7 @@ class FunctionalEnvironment(Protocol):
 
 
 class FunctionalRollouts:
-    """Rollouts of a functional environment; all lanes play their batches together.
+    """Rollouts of a functional environment: all episodes are played in one program.
 
     Args:
         environment: a module or an object with the functions `reset(key, params)`,
@@ -86,8 +99,10 @@ class FunctionalRollouts:
         self.environment, self.params = environment, params
         self.max_steps = checks.whole("max_steps", max_steps, 1)
         self.discount = discount_of(params)
-        begin = functools.partial(_begin, environment)
-        observation = jax.eval_shape(begin, jax.random.key(0), params)[1]
+        observation = jax.eval_shape(
+            lambda key: environment.observe(environment.reset(key, params), params),
+            jax.random.key(0),
+        )
         self.n_observations = int(observation.shape[-1])
         self.n_actions = int(params.n_actions)
 
@@ -104,103 +119,259 @@ class FunctionalRollouts:
         until: int,
         batch: int,
     ) -> Generator[Played]:
-        """As `Rollouts` has it. All lanes have done as many batches, and end one together."""
+        """As `Rollouts` has it, some lanes at a time: those whose batches are whole by then."""
+        width = len(keys)
+        form = _Form.of(width, batch, self.max_steps)
         params = jax.device_put(self.params)
-        record = _empty_record(batch, self.max_steps, self.n_observations)
-        for number in range(done[0], until):
-            record = _play(
-                self.environment, self.max_steps, params, policies(), keys, number, record
+        numbers = np.full(width, until, np.uint32)
+        numbers[: len(done)] = done
+        games = _empty(self.environment, form, params, keys, self.n_observations)
+        ready = np.arange(width)
+        while (numbers < until).any():
+            games = _renew(form, games, np.isin(np.arange(width), ready), numbers < until)
+            order = np.argsort(numbers, kind="stable").astype(np.int32)
+            games, steps = _play(
+                self.environment, form, params, policies(), keys, numbers, order, games
             )
-            yield Played(EVERY_LANE, record)
+            ready = np.flatnonzero(np.asarray(games.ended) == batch)
+            computed = int(steps) * form.places
+            for first in range(0, ready.size, form.group):
+                lanes = np.full(form.group, width, np.int32)  # a lane that there is not
+                some = ready[first : first + form.group]
+                lanes[: some.size] = some
+                yield Played(lanes, _take(games.record, lanes), computed)
+                computed = 0
+            numbers[ready] += 1
 
 
-def _empty_record(batch: int, max_steps: int, n_observations: int) -> Episodes:
-    shape = (WIDTH, padded_length(max_steps), batch)
-    return Episodes(
+class _Form(NamedTuple):
+    """The sizes of a program."""
+
+    width: int
+    """How many lanes there are."""
+    batch: int
+    """How many episodes a batch has."""
+    max_steps: int
+    """Where an episode is cut off."""
+    places: int
+    """How many episodes are played at a time."""
+    refill: int
+    """Every so many steps, places whose episodes have ended take new ones."""
+    most: int
+    """How many places at a time."""
+    group: int
+    """How many lanes learn at a time."""
+
+    @classmethod
+    def of(cls, width: int, batch: int, max_steps: int) -> _Form:
+        """What suits the device."""
+        kind = "cpu" if jax.default_backend() == "cpu" else "accelerator"
+        share, refill, group = FORMS[kind]
+        places = max(1, int(share * width * batch))
+        return cls(width, batch, max_steps, places, refill, -(-places // 8), min(width, group))
+
+
+FORMS = {"cpu": (0.5, 4, 8), "accelerator": (0.375, 16, 256)}
+"""How many places there are for each episode of all batches, `refill`, and `group`. On an
+accelerator a step takes about as long for few places as for many, and a training as long as the
+slowest of its runs: places beyond those that keep it busy stay empty."""
+
+
+class _Places(NamedTuple):
+    """Where episodes are played, `[P]` each."""
+
+    state: Any
+    """Of the environment."""
+    seen: jax.Array
+    """`[P, D]`: what the policy sees of it."""
+    key: jax.Array
+    """Of the episode."""
+    lane: jax.Array
+    episode: jax.Array
+    """Its number within the batch."""
+    step: jax.Array
+    """The number of the next step; -1 for that of a reset."""
+    live: jax.Array
+    """Is the episode under way?"""
+
+
+class _Games(NamedTuple):
+    """The batches that are under way, and the places."""
+
+    begun: jax.Array
+    """`[W]`: how many episodes of a lane's batch have begun."""
+    ended: jax.Array
+    """`[W]`: how many have ended."""
+    record: Episodes
+    """`[W, T, B, ...]`"""
+    places: _Places
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 4))
+def _empty(
+    environment: FunctionalEnvironment,
+    form: _Form,
+    params: Any,
+    keys: jax.Array,
+    n_observations: int,
+) -> _Games:
+    """Nothing is under way, and nothing is to be played."""
+    shape = (form.width, padded_length(form.max_steps), form.batch)
+    record = Episodes(
         jnp.zeros((*shape, n_observations), jnp.float32),
         jnp.zeros(shape, jnp.int32),
         jnp.zeros(shape, jnp.float32),
-        jnp.zeros((WIDTH, batch), jnp.int32),
+        jnp.zeros((form.width, form.batch), jnp.int32),
     )
+    any_key = jnp.broadcast_to(keys[:1], (form.places,))
+    state, seen, step = jax.vmap(lambda key: _begin(environment, key, params))(any_key)
+    nowhere = jnp.full(form.places, form.width, jnp.int32)
+    live = jnp.zeros(form.places, jnp.bool_)
+    places = _Places(state, seen, any_key, nowhere, jnp.zeros_like(nowhere), step, live)
+    none = jnp.zeros(form.width, jnp.int32)
+    return _Games(none + form.batch, none, record, places)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=6)
+@functools.partial(jax.jit, static_argnums=0, donate_argnums=1)
+def _renew(form: _Form, games: _Games, ready: jax.Array, go_on: jax.Array) -> _Games:
+    """Lanes whose batches were taken begin the next one, unless there is none."""
+    begun = jnp.where(ready, jnp.where(go_on, 0, form.batch), games.begun)
+    return games._replace(begun=begun, ended=jnp.where(ready, 0, games.ended))
+
+
+@functools.partial(jax.jit)
+def _take(record: Episodes, lanes: jax.Array) -> Episodes:
+    """The episodes of some lanes."""
+    taken: Episodes = jax.tree.map(lambda x: x.at[lanes].get(mode="clip"), record)
+    return taken
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=7)
 def _play(
     environment: FunctionalEnvironment,
-    max_steps: int,
+    form: _Form,
     params: Any,
     policies: Policy,
     keys: jax.Array,
-    number: int,
-    record: Episodes,
-) -> Episodes:
-    """The batch with a number, of all lanes, written over the record of the last one.
-
-    To write to the same memory again is twice as fast as to ask for new memory each time.
-    """
-    of_batch = batch_keys(keys, jnp.full(WIDTH, number, jnp.uint32))
-    return collect(environment, params, policies, of_batch, max_steps, record)
-
-
-def collect(
-    environment: FunctionalEnvironment,
-    params: Any,
-    policies: Policy,
-    keys: jax.Array,
-    max_steps: int,
-    record: Episodes,
-) -> Episodes:
-    """Let each of many policies play a batch of episodes. A pure function, to be compiled.
+    numbers: jax.Array,
+    order: jax.Array,
+    games: _Games,
+) -> tuple[_Games, jax.Array]:
+    """Play until enough lanes can learn, or nothing is left to play.
 
     Args:
         environment: as for `FunctionalRollouts`.
-        params: its parameters.
-        policies: with an axis of `W` lanes first.
-        keys: `[W]`, of each lane's batch.
-        max_steps: where an episode is cut off.
-        record: any episodes of the right shapes, `[W, T, B, ...]`, to be written over.
+        form: the sizes.
+        params: of the environment.
+        policies: with an axis of lanes first.
+        keys: of the runs.
+        numbers: of their batches.
+        order: the lanes; the first of them find a place first.
+        games: what is under way.
 
     Returns:
-        The episodes, with an axis of `W` lanes first.
+        What is under way then, and how many steps each place took.
     """
-    lanes, batch = record.lengths.shape
-    of_episodes = jax.vmap(lambda key: jax.random.split(key, batch))(keys)
-    begin = functools.partial(_begin, environment)
-    states, seen = jax.vmap(jax.vmap(begin, (0, None)), (0, None))(of_episodes, params)
-    step_one = functools.partial(_step, environment)
-    step_all = jax.vmap(jax.vmap(step_one, (None, 0, 0, 0, None, None)), (0, 0, 0, 0, None, None))
+    of_batch = batch_keys(keys, numbers)
+    of_episodes = jax.vmap(lambda key: jax.random.split(key, form.batch))(of_batch)
+    wanted = min(form.group, form.width)
 
-    def one_step(carry: Any) -> Any:
-        step, states, seen, live, record = carry
-        actions, states, after, rewards, ended = step_all(
-            policies, of_episodes, states, seen, step, params
-        )
-        record = Episodes(
-            record.observations.at[:, step].set(seen),
-            record.actions.at[:, step].set(actions),
-            record.rewards.at[:, step].set(rewards),
-            record.lengths + live.astype(jnp.int32),
-        )
-        return step + 1, states, after, live & ~ended, record
+    def is_under_way(carry: tuple[_Games, jax.Array]) -> jax.Array:
+        games, _ = carry
+        ready = (games.ended == form.batch).sum(dtype=jnp.int32)
+        some_left = games.places.live.any() | (games.begun < form.batch).any()
+        return (ready < wanted) & some_left
 
-    def is_under_way(carry: Any) -> Any:
-        step, _, _, live, _ = carry
-        return (step < max_steps) & live.any()
+    def some_steps(carry: tuple[_Games, jax.Array]) -> tuple[_Games, jax.Array]:
+        games, steps = carry
+        games = _fill(environment, form, params, of_episodes, order, games)
+        lanes = games.places.lane
+        playing = jax.tree.map(lambda x: x.at[lanes].get(mode="clip"), policies)
 
-    live = jnp.ones((lanes, batch), jnp.bool_)
-    fresh = Episodes(
-        record.observations, record.actions, record.rewards, jnp.zeros_like(record.lengths)
+        def one_step(_: Any, games: _Games) -> _Games:
+            return _step_all(environment, form, params, playing, games)
+
+        return lax.fori_loop(0, form.refill, one_step, games), steps + form.refill
+
+    result: tuple[_Games, jax.Array] = lax.while_loop(
+        is_under_way, some_steps, (games, jnp.int32(0))
     )
-    carry = (jnp.int32(0), states, seen, live, fresh)
-    result: Episodes = lax.while_loop(is_under_way, one_step, carry)[-1]
+    return result
+
+
+def _fill(
+    environment: FunctionalEnvironment,
+    form: _Form,
+    params: Any,
+    of_episodes: jax.Array,
+    order: jax.Array,
+    games: _Games,
+) -> _Games:
+    """Begin episodes that wait at places that are free, some at a time."""
+    begun, places = games.begun, games.places
+    waiting = (form.batch - begun)[order]
+    up_to = jnp.cumsum(waiting, dtype=jnp.int32)
+    rank = jnp.arange(form.most, dtype=jnp.int32)  # of an episode among those that wait
+    at = jnp.searchsorted(up_to, rank, side="right").astype(jnp.int32)
+    lane = order.at[at].get(mode="clip")
+    there = waiting.at[at].get(mode="clip") - (up_to.at[at].get(mode="clip") - rank)
+    episode = begun.at[lane].get(mode="clip") + there
+    free = jnp.nonzero(~places.live, size=form.most, fill_value=form.places)[0].astype(jnp.int32)
+    begins = (rank < up_to[-1]) & (free < form.places)
+    key = of_episodes.at[lane, episode].get(mode="clip")
+    state, seen, step = jax.vmap(lambda key: _begin(environment, key, params))(key)
+    new = _Places(state, seen, key, lane, episode, step, begins)
+    into = jnp.where(begins, free, form.places)
+    places = jax.tree.map(lambda x, y: x.at[into].set(y, mode="drop"), places, new)
+    return games._replace(
+        begun=begun.at[jnp.where(begins, lane, form.width)].add(1, mode="drop"), places=places
+    )
+
+
+def _step_all(
+    environment: FunctionalEnvironment,
+    form: _Form,
+    params: Any,
+    policies: Policy,
+    games: _Games,
+) -> _Games:
+    """One step at every place; what is done at those without an episode counts for nothing."""
+    begun, ended, record, places = games
+    step_one = functools.partial(_step, environment)
+    actions, state, after, rewards, ends = jax.vmap(step_one, (0, 0, 0, 0, 0, None))(
+        policies, places.key, places.state, places.seen, places.step, params
+    )
+    counts = places.live & (places.step >= 0)
+    at = (jnp.where(counts, places.lane, form.width), places.step, places.episode)
+    step = places.step + 1
+    record = Episodes(
+        _written(record.observations, at, places.seen),
+        _written(record.actions, at, actions),
+        _written(record.rewards, at, rewards),
+        _written(record.lengths, (at[0], at[2]), step),
+    )
+    ends = counts & (ends | (step >= form.max_steps))
+    ended = ended.at[jnp.where(ends, places.lane, form.width)].add(1, mode="drop")
+    places = places._replace(state=state, seen=after, step=step, live=places.live & ~ends)
+    return _Games(begun, ended, record, places)
+
+
+def _written(array: Any, at: tuple[jax.Array, ...], values: jax.Array) -> jax.Array:
+    """An array with values at places of its own; those outside of it are left out."""
+    result: jax.Array = array.at[at].set(values, mode="drop")
     return result
 
 
 def _begin(
     environment: FunctionalEnvironment, key: jax.Array, params: Any
-) -> tuple[Any, jax.Array]:
-    state = environment.reset(jax.random.fold_in(key, 0), params)
-    return state, _observe(environment, state, params)
+) -> tuple[Any, jax.Array, jax.Array]:
+    """The state where an episode begins, what is seen of it, and the number of its next step."""
+    of_reset = jax.random.fold_in(key, 0)
+    if hasattr(environment, "launch"):
+        state, step = environment.launch(jax.random.split(of_reset)[0]), jnp.int32(-1)
+    else:
+        state, step = environment.reset(of_reset, params), jnp.int32(0)
+    return state, _observe(environment, state, params), step
 
 
 def _step(
@@ -212,7 +383,7 @@ def _step(
     step: jax.Array,
     params: Any,
 ) -> tuple[Any, ...]:
-    """One step of one episode. Behind its end, whatever it gives counts for nothing."""
+    """One step of one episode. The key of the step is a reset's if its number is -1."""
     of_action, of_step = jax.random.split(jax.random.fold_in(key, step + 1))
     action = policy.act(jax.random.uniform(of_action, dtype=jnp.float32), seen)
     state, reward, ended = environment.step(of_step, state, action, params)

@@ -30,7 +30,7 @@ from ..network import Policy
 __all__ = ["EVERY_LANE", "WIDTH", "Played", "Rollouts", "batch_keys", "name_of"]
 
 WIDTH = 32
-"""How many lanes there are, whether a run is in each of them or not. Matrix products and
+"""How many lanes there are on a CPU, whether a run is in each of them or not. Matrix products and
 exponentials round differently at other widths, and a run must give the same numbers whatever runs
 are beside it."""
 EVERY_LANE = np.arange(WIDTH, dtype=np.int32)
@@ -40,9 +40,13 @@ class Played(NamedTuple):
     """A whole batch of episodes of some lanes."""
 
     lanes: Integers
-    """`[L]`: which lanes have played it. Those without a run may be among them."""
+    """`[L]`: which lanes have played it. Those without a run may be among them, and numbers of
+    lanes that there are not."""
     episodes: Episodes
     """With an axis of `L` lanes first. They may be overwritten when the next are asked for."""
+    computed: int = 0
+    """How many steps were computed since the last batch that was yielded, steps that count for
+    nothing included; 0 if nobody counts them."""
 
 
 @runtime_checkable
@@ -85,9 +89,9 @@ class Rollouts(Protocol):
 
         Args:
             policies: gives the present policies of all lanes, a `Policy` whose arrays have an axis
-                of `WIDTH` lanes first. It is called whenever a batch begins, after everything that
+                of lanes first. It is called whenever a batch begins, after everything that
                 was yielded before has been dealt with.
-            keys: `[WIDTH]`: the key of each run, from which `batch_keys` makes that of a batch.
+            keys: the key of each lane's run, from which `batch_keys` makes that of a batch.
             done: how many batches each run has played before; one number for each lane that has a
                 run.
             until: how many batches it will have played at the end.

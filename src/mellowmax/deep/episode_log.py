@@ -1,0 +1,148 @@
+"""What is kept of the episodes that were played: returns and lengths, one by one or in bins."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._typing import Integers
+
+__all__ = ["SOLVED_EPISODES", "EpisodeLog"]
+
+SOLVED_EPISODES = 100
+"""To solve an environment takes a mean return above some number in as many episodes in a row."""
+ARRAYS = ("done", "last", "returns", "lengths", "recent", "solved")
+
+
+@dataclasses.dataclass
+class EpisodeLog:
+    """The returns and lengths of the episodes of some runs, batch by batch.
+
+    Examples:
+        >>> log = EpisodeLog.empty(runs=2, episodes=4, batch=2)
+        >>> log.add([1], np.float32([[5.0, 7.0]]), np.int32([[3, 4]]))
+        >>> print(log.done, log.mean_returns()[1], log.mean_lengths()[1])
+        [0 1] [ 5.  7. nan nan] [3 4 0 0]
+
+        The same in bins of four episodes:
+
+        >>> log = EpisodeLog.empty(runs=2, episodes=8, batch=2, bin=4)
+        >>> for earned in (1.0, 2.0, 3.0):
+        ...     log.add([1], np.float32([[earned, earned]]), np.int32([[3, 4]]))
+        >>> print(log.mean_returns()[1], log.mean_lengths()[1])
+        [1.5 nan] [3.5 0. ]
+    """
+
+    episodes: int
+    """Of each run."""
+    batch: int
+    """How many of them are added at a time."""
+    bin: int
+    """How many of them share an entry."""
+    solved_return: float | None
+    """Above which mean return the environment is solved; None if nobody asks."""
+    done: npt.NDArray[np.int64]
+    """`[runs]`: how many batches each run has played."""
+    last: npt.NDArray[np.float64]
+    """`[runs]`: the mean return of the last batch; NaN before the first."""
+    returns: npt.NDArray[Any]
+    """`[runs, bins]`: the sum of the returns of a bin; NaN where none has been played."""
+    lengths: npt.NDArray[Any]
+    """`[runs, bins]`: the same of the lengths; 0 where none has been played."""
+    recent: npt.NDArray[np.float32]
+    """`[runs, 99]`: the returns of the last episodes, NaN before the first. Empty if nobody asks
+    who has solved the environment."""
+    solved: npt.NDArray[np.int64]
+    """`[runs]`: after how many episodes a run had solved the environment; 0 if it has not."""
+
+    @classmethod
+    def empty(
+        cls,
+        runs: int,
+        episodes: int,
+        batch: int,
+        bin: int = 1,
+        solved_return: float | None = None,
+    ) -> EpisodeLog:
+        """A log with room for so many episodes of so many runs.
+
+        Args:
+            runs: how many.
+            episodes: of each run: whole bins.
+            batch: how many episodes are added at a time.
+            bin: how many episodes share an entry: 1, or whole batches.
+            solved_return: above which mean return the environment is solved; None if nobody asks.
+        """
+        shape = (runs, episodes // bin)
+        of_returns, of_lengths = (np.float32, np.int32) if bin == 1 else (np.float64, np.int64)
+        recent = 0 if solved_return is None else SOLVED_EPISODES - 1
+        return cls(
+            episodes,
+            batch,
+            bin,
+            solved_return,
+            np.zeros(runs, np.int64),
+            np.full(runs, np.nan),
+            np.full(shape, np.nan, of_returns),
+            np.zeros(shape, of_lengths),
+            np.full((runs, recent), np.nan, np.float32),
+            np.zeros(runs, np.int64),
+        )
+
+    def add(
+        self,
+        lanes: Integers | list[int],
+        returns: npt.NDArray[np.float32],
+        lengths: npt.NDArray[np.int32],
+    ) -> None:
+        """Add a batch of some lanes, `[L, B]`; lanes without a run are left out."""
+        lane = np.asarray(lanes)
+        chosen = lane < len(self.done)
+        lane, returns, lengths = lane[chosen], returns[chosen], lengths[chosen]
+        before = self.done[lane] * self.batch
+        if self.solved_return is not None:
+            window = np.concatenate([self.recent[lane], returns], axis=1)
+            means = np.lib.stride_tricks.sliding_window_view(window, SOLVED_EPISODES, 1).mean(-1)
+            above = means > self.solved_return  # never where an episode is missing
+            first = before + 1 + above.argmax(1)
+            news = above.any(1) & (self.solved[lane] == 0)
+            self.solved[lane] = np.where(news, first, self.solved[lane])
+            self.recent[lane] = window[:, self.batch :]
+        share = min(self.bin, self.batch)
+        entry = (lane[:, None], before[:, None] // self.bin + np.arange(self.batch // share))
+        begins = (before % self.bin == 0)[:, None]
+        for kept, new in ((self.returns, returns), (self.lengths, lengths)):
+            sums = new.reshape(len(lane), -1, share).sum(-1, dtype=kept.dtype)
+            kept[entry] = np.where(begins, sums, kept[entry] + sums)
+        self.last[lane] = returns.mean(1, dtype=np.float64)
+        self.done[lane] += 1
+
+    def mean_returns(self) -> npt.NDArray[np.float32]:
+        """`[runs, bins]`: of the episodes of each bin; NaN where one has not been played."""
+        return self._means(self.returns, np.nan).astype(np.float32, copy=False)
+
+    def mean_lengths(self) -> npt.NDArray[Any]:
+        """`[runs, bins]`: of the episodes of each bin; 0 where one has not been played."""
+        return self._means(self.lengths, 0)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What a checkpoint has of it."""
+        return {name: getattr(self, name) for name in ARRAYS}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what a checkpoint has, of no more episodes than there is room for."""
+        for name in ARRAYS:
+            here, there = getattr(self, name), arrays[name]
+            both = tuple(map(slice, np.minimum(here.shape, there.shape)))
+            here[both] = there[both]
+
+    def _means(self, sums: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
+        if self.bin == 1:
+            return sums
+        ends = (np.arange(sums.shape[1]) + 1) * self.bin
+        played = self.done[:, None] * self.batch >= ends
+        return np.where(played, sums / self.bin, missing)
