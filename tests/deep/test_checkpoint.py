@@ -132,7 +132,7 @@ def test_a_policy_is_read_back_from_its_checkpoint(saved):
     for run in (2, 32):
         with pytest.raises(ValueError, match=rf"`run` must be below 2, .*, got {run}$"):
             load_policy(directory, run)
-    with pytest.raises(ValueError, match="^`run` must be a whole number .* got -1$"):
+    with pytest.raises(ValueError, match=r"^`run` must be a whole number .* got -1$"):
         load_policy(directory, -1)
     with pytest.raises(ValueError, match=r"`checkpoint` must be the directory .* a run 0, got"):
         load_policy(directory / "nothing")

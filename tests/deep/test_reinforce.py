@@ -196,6 +196,70 @@ def test_an_update_ascends_by_the_learning_rate_times_the_gradient():
     assert_close(change, expected, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize(("average", "share"), [("steps", 9), ("none", 1)])
+def test_a_gradient_is_a_mean_over_steps_or_a_sum(average, share):
+    """Where it is by default a mean over the three episodes."""
+    options = {"optimiser": optax.identity(), "batch": 3}
+    learner = reinforce(Boltzmann(2.0), 0.25, average=average, **options)
+    state, episodes = state_of(learner, network(0, 3, 4, 3)), some_episodes()
+    change, of_episodes = (
+        jax.tree.map(np.subtract, update(each, state, episodes).network, state.network)
+        for each in (learner, reinforce(Boltzmann(2.0), 0.25, **options))
+    )
+    assert_close(change, jax.tree.map(lambda x: x * 3 / share, of_episodes), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_minibatches_go_through_every_step_once_an_epoch(epochs):
+    """Of nine steps in threes. With small steps of the optimiser the weights hardly change between
+    them, so that all together are what the gradient of all steps gives."""
+    rate = 1e-7
+    options = {"batch": 3, "baseline": "network", "discount": 0.9, "optimiser": optax.identity()}
+    learner = reinforce(Boltzmann(2.0), rate, minibatch=3, epochs=epochs, **options)
+    state = state_of(learner, network(0, 3, 4, 3), network(1, 3, 4, 1))
+    episodes = some_episodes()
+    keyed = jax.jit(lambda key: learner.update(state, episodes, key))
+    new, other = keyed(jax.random.key(0)), keyed(jax.random.key(1))
+    whole = update(reinforce(Boltzmann(2.0), rate, average="steps", **options), state, episodes)
+    for name in ("network", "baseline"):
+        was = getattr(state, name)
+        change, expected, shuffled = (
+            jax.tree.map(lambda x, y: (x - y) / rate, getattr(each, name), was)
+            for each in (new, whole, other)
+        )
+        assert_close(change, jax.tree.map(lambda x: 3 * epochs * x, expected), rtol=1e-4, atol=1e-6)
+        leaves = zip(jax.tree.leaves(change), jax.tree.leaves(shuffled), strict=True)
+        assert any((x != y).any() for x, y in leaves)  # in another order
+
+
+def test_a_minibatch_that_is_not_full_is_a_mean_over_what_it_has():
+    """Nine steps in fours: two whole ones, and one step alone."""
+    rate = 1e-7
+    options = {"batch": 3, "optimiser": optax.identity(), "minibatch": 4}
+    learner = reinforce(Boltzmann(2.0), rate, **options)
+    state, episodes = state_of(learner, network(0, 3, 4, 3)), some_episodes()
+    weights = np.asarray(advantages(learner, state, episodes))
+    new = jax.jit(lambda key: learner.update(state, episodes, key))(jax.random.key(3))
+    change = np.concatenate(
+        [
+            ((x - y) / rate).ravel()
+            for x, y in zip(
+                jax.tree.leaves(new.network), jax.tree.leaves(state.network), strict=True
+            )
+        ]
+    )
+
+    def gradient_of(places):
+        alone = np.zeros_like(weights)
+        alone[tuple(np.transpose(places))] = weights[tuple(np.transpose(places))]
+        slope = slopes(weighed_by_hand(learner.softmax, episodes, 3 * alone), state.network)
+        return np.concatenate([x.ravel() for x in jax.tree.leaves(slope)])
+
+    steps = steps_of(episodes)
+    expected = [(gradient_of(steps) + 3 * gradient_of([step])) / 4 for step in steps]
+    assert sum(np.allclose(change, each, rtol=1e-4, atol=1e-5) for each in expected) == 1
+
+
 # A small MDP that surely ends: from a state on to a later one, of which number 3 is the end.
 
 N_STATES, N_ACTIONS = 3, 3

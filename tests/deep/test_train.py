@@ -74,6 +74,37 @@ def test_what_a_callback_gets():
     assert reports[-1].mean_return == pytest.approx(run.returns[:, -4:].mean())
 
 
+def test_bins_have_the_means_of_what_single_episodes_have():
+    single, binned = (
+        on_two_states(episodes=24, runs=5, bin=bin, solved_return=-1e9) for bin in (1, 12)
+    )
+    for name in ("returns", "lengths"):
+        means = getattr(single, name).reshape(5, 2, 12).mean(-1)
+        np.testing.assert_allclose(getattr(binned, name), means, rtol=1e-6)
+    for x, y in zip(
+        jax.tree.leaves(single.policies), jax.tree.leaves(binned.policies), strict=True
+    ):
+        np.testing.assert_array_equal(x, y)
+    assert on_two_states(episodes=8).solved is None
+    assert (single.solved == 0).all()  # which takes a hundred episodes
+    assert (on_two_states(episodes=100, runs=5, solved_return=-1e9).solved == 100).all()
+
+
+@pytest.mark.parametrize("bin", [0, 6, 16, 1.5])
+def test_a_bin_is_whole_batches_that_divide_the_episodes(bin):
+    with pytest.raises((ValueError, TypeError), match=r"^`bin` must be "):
+        on_two_states(episodes=24, bin=bin)
+
+
+def test_progress_counts_steps_and_those_that_were_wasted():
+    reports = []
+    run = on_two_states(episodes=24, runs=20, callback=reports.append)
+    assert reports[-1].steps == run.lengths.sum()
+    assert reports[-1].computed > reports[-1].steps
+    on_cartpole(episodes=4, callback=reports.append)
+    assert reports[-1].computed == 0
+
+
 def test_an_error_in_a_callback_ends_the_training():
     def fail(progress):
         raise KeyError(progress.episodes)

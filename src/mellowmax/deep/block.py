@@ -22,12 +22,14 @@ from .episodes import Episodes
 from .network import Policy
 from .progress import ProgressReporter
 from .reinforce import Reinforce, ReinforceState
-from .rollouts.rollouts import Played, Rollouts
+from .rollouts.rollouts import Played, Rollouts, batch_keys
 
 __all__ = ["Block", "Checkpoints", "Lanes"]
 
 INITIAL = 2**32 - 1
 """What a run's key is folded with for its first weights; batches have the numbers from 0 on."""
+LEARNING = 2**32 - 1
+"""What a batch's key is folded with for what is random in learning from it."""
 
 
 class Lanes(NamedTuple):
@@ -122,8 +124,9 @@ class Block:
     def _learn(self, played: Played) -> int:
         """Learn from a batch of some lanes, and log it. How many steps did it have?"""
         state = self.state
+        numbers = np.pad(state.log.done, (0, len(self.keys) - self.runs)).astype(np.uint32)
         learned, returns, finite = _update(
-            self.learners, state.states, played.lanes, played.episodes
+            self.learners, state.states, self.keys, numbers, played.lanes, played.episodes
         )
         returns, lengths = np.asarray(returns), np.asarray(played.episodes.lengths)
         with_run = played.lanes < self.runs
@@ -160,21 +163,35 @@ def _init(
 
 @functools.partial(jax.jit)
 def _update(
-    learners: Reinforce, states: ReinforceState, lanes: jax.Array, episodes: Episodes
+    learners: Reinforce,
+    states: ReinforceState,
+    keys: jax.Array,
+    numbers: jax.Array,
+    lanes: jax.Array,
+    episodes: Episodes,
 ) -> tuple[ReinforceState, jax.Array, jax.Array]:
     """Let some lanes learn from a batch each; lanes that there are not learn nothing.
+
+    Args:
+        learners: of all lanes.
+        states: what they have learned so far.
+        keys: of their runs.
+        numbers: of their batches.
+        lanes: those that learn.
+        episodes: of these.
 
     Returns:
         The states of all lanes, the returns of the batch's episodes, and whether all is finite that
         each of the lanes has learned.
     """
 
-    def one(learner: Reinforce, state: ReinforceState, episodes: Episodes) -> Any:
-        learned = learner.update(state, episodes)
+    def one(learner: Reinforce, state: ReinforceState, key: jax.Array, episodes: Episodes) -> Any:
+        learned = learner.update(state, episodes, jax.random.fold_in(key, LEARNING))
         finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(learned)]
         return learned, episodes.returns(), jnp.stack(finite).all()
 
-    some = jax.tree.map(lambda x: x.at[lanes].get(mode="clip"), (learners, states))
+    of_all = (learners, states, batch_keys(keys, numbers))
+    some = jax.tree.map(lambda x: x.at[lanes].get(mode="clip"), of_all)
     if len(lanes) == 1:  # without an axis of one lane, at which matrix products are slower
         results = one(*jax.tree.map(lambda x: x[0], (*some, episodes)))
         learned, returns, finite = jax.tree.map(lambda x: x[None], results)

@@ -96,7 +96,8 @@ def describe(
         "bin": log.bin,
         "solved_return": log.solved_return,
     }
-    names = ("batch", "hidden", "depth", "reward_to_go", "baseline", "normalise")
+    names = ["batch", "hidden", "depth", "reward_to_go", "baseline", "normalise"]
+    names += ["average", "minibatch", "epochs"]
     text |= {name: getattr(learners, name) for name in names}
     leaves = jax.tree_util.tree_leaves_with_path(softmax)
     parameters = [leaf for _, leaf in leaves]

@@ -37,6 +37,7 @@ from .network import HeldTemperature, Network, Policy
 __all__ = ["ADAM", "BASELINES", "Reinforce", "ReinforceState", "reinforce"]
 
 BASELINES = ("none", "others", "network")
+AVERAGES = ("episodes", "steps", "none")
 STEPS = 32
 """How many steps of all episodes a gradient is computed of at a time; it divides `CHUNK`."""
 ADAM = optax.scale_by_adam(np.float32(0.9), np.float32(0.999))  # or JAX's 64 bits would show
@@ -63,6 +64,9 @@ class ReinforceState(eqx.Module):
         "reward_to_go",
         "baseline",
         "normalise",
+        "average",
+        "minibatch",
+        "epochs",
         "optimiser",
     ],
 )
@@ -79,6 +83,9 @@ class Reinforce:
     reward_to_go: bool
     baseline: str
     normalise: bool
+    average: str
+    minibatch: int | None
+    epochs: int
     optimiser: optax.GradientTransformation
 
     def init(self, key: jax.Array, n_observations: int, n_actions: int) -> ReinforceState:
@@ -99,21 +106,45 @@ class Reinforce:
         """The policy that has been learned."""
         return Policy(state.network, self.softmax)
 
-    def update(self, state: ReinforceState, episodes: Episodes) -> ReinforceState:
+    def update(
+        self, state: ReinforceState, episodes: Episodes, key: jax.Array | None = None
+    ) -> ReinforceState:
         """Learn from a batch of episodes.
 
         Args:
             state: what has been learned so far.
             episodes: those of one run, as the policy of `state` played them. `T` must be a multiple
                 of 128.
+            key: a JAX key, which shuffles the steps for minibatches; without them it is not needed.
 
         Returns:
             What has been learned now.
         """
         advantages = self.advantages(state, episodes)
+        targets = None if state.baseline is None else self._earned(episodes)
+        if self.minibatch is not None:
+            if key is None:
+                raise ValueError("`key` must be a JAX key for a learner with minibatches, got None")
+            return self._update_in_minibatches(state, episodes, advantages, targets, key)
         ascent = self.gradient(self.policy(state), episodes, advantages)
+        correction = None
+        if state.baseline is not None and targets is not None:
+            error = functools.partial(_error, count=self._count(episodes))
+            data = (episodes.observations, targets, episodes.live())
+            correction = _sum_of_gradients(error, state.baseline, episodes.lengths, *data)
+        return self._stepped(state, ascent, correction)
+
+    def _stepped(
+        self, state: ReinforceState, ascent: Network, correction: Network | None
+    ) -> ReinforceState:
+        """A step of the optimiser.
+
+        Args:
+            state: what has been learned so far.
+            ascent: the gradient of what is to grow, by the weights of the policy's network.
+            correction: that of what is to shrink, by the weights of the baseline.
+        """
         descent = jax.tree.map(jnp.negative, ascent)
-        correction = self._baseline_gradient(state.baseline, episodes)
         trained = (state.network, state.baseline)
         with jax.numpy_dtype_promotion("standard"):  # which optax needs
             change, optimiser = self.optimiser.update(
@@ -123,6 +154,50 @@ class Reinforce:
         network, baseline = optax.apply_updates(trained, change)
         return ReinforceState(network, baseline, optimiser)
 
+    def _update_in_minibatches(
+        self,
+        state: ReinforceState,
+        episodes: Episodes,
+        advantages: jax.Array,
+        targets: jax.Array | None,
+        key: jax.Array,
+    ) -> ReinforceState:
+        """A step of the optimiser for each so many steps of the episodes, in random order.
+
+        The gradient of each is a mean over its steps, as Keras has it.
+        """
+        assert self.minibatch is not None
+        size = self.minibatch
+        live = episodes.live().reshape(-1)
+        columns = (episodes.observations, episodes.actions, advantages, targets)
+        rows = jax.tree.map(lambda x: jnp.asarray(x).reshape(-1, *x.shape[2:]), columns)
+        n_steps = live.sum(dtype=jnp.int32)
+
+        def one_epoch(epoch: jax.Array, state: ReinforceState) -> ReinforceState:
+            draws = jax.random.uniform(jax.random.fold_in(key, epoch), live.shape, jnp.float32)
+            order = jnp.argsort(jnp.where(live, draws, jnp.inf))
+            order = jnp.pad(order, (0, size))
+
+            def one(i: jax.Array, state: ReinforceState) -> ReinforceState:
+                chosen = lax.dynamic_slice_in_dim(order, i * size, size)
+                counts = i * size + jnp.arange(size, dtype=jnp.int32) < n_steps
+                seen, actions, weights, wanted = jax.tree.map(lambda x: x[chosen], rows)
+                weights = jnp.where(counts, weights, 0)
+                share = counts.sum(dtype=jnp.int32).astype(weights.dtype)
+                ascent = jax.grad(_objective)(
+                    state.network, self.softmax, seen, actions, weights, share
+                )
+                correction = None
+                if wanted is not None:
+                    correction = jax.grad(_error)(state.baseline, seen, wanted, counts, count=share)
+                return self._stepped(state, ascent, correction)
+
+            steps: ReinforceState = lax.fori_loop(0, -(-n_steps // size), one, state)
+            return steps
+
+        result: ReinforceState = lax.fori_loop(0, self.epochs, one_epoch, state)
+        return result
+
     def gradient(self, policy: Policy, episodes: Episodes, advantages: jax.Array) -> Network:
         """An estimate of the gradient of the expected return, by the network's weights.
 
@@ -131,14 +206,16 @@ class Reinforce:
             episodes: those of one run.
             advantages: of each step, `[T, B]`; 0 behind the end of an episode.
         """
+        share = {
+            "episodes": jnp.asarray(episodes.lengths.size, advantages.dtype),
+            "steps": self._count(episodes),
+            "none": jnp.ones((), advantages.dtype),
+        }[self.average]
 
         def objective(
             network: Network, observations: jax.Array, actions: jax.Array, advantages: jax.Array
         ) -> jax.Array:
-            log_policy = jax.vmap(Policy(network, policy.softmax).log_probabilities)(observations)
-            taken = jnp.take_along_axis(log_policy, actions[:, None], axis=1)[:, 0]
-            # An action that was not taken may have the probability 0, and its logarithm.
-            return jnp.where(advantages == 0, 0, taken * advantages).sum() / episodes.lengths.size
+            return _objective(network, policy.softmax, observations, actions, advantages, share)
 
         data = (episodes.observations, episodes.actions, advantages)
         return _sum_of_gradients(objective, policy.network, episodes.lengths, *data)
@@ -160,24 +237,6 @@ class Reinforce:
             result = jnp.where(deviation > 0, centred / jnp.where(deviation > 0, deviation, 1), 0)
         return result
 
-    def _baseline_gradient(self, baseline: Network | None, episodes: Episodes) -> Network | None:
-        """Of half the mean squared error of what the baseline predicts."""
-        if baseline is None:
-            return None
-        live = episodes.live()
-        n_steps = self._count(episodes)
-
-        def error(
-            network: Network, observations: jax.Array, target: jax.Array, live: jax.Array
-        ) -> jax.Array:
-            missed = jnp.where(live, jax.vmap(network)(observations)[:, 0] - target, 0)
-            return (missed * missed).sum() / (2 * n_steps)
-
-        target = self._earned(episodes)
-        return _sum_of_gradients(
-            error, baseline, episodes.lengths, episodes.observations, target, live
-        )
-
     def _count(self, episodes: Episodes) -> jax.Array:
         """The steps of all episodes; 1 where a lane has none."""
         return jnp.maximum(1, episodes.lengths.sum(dtype=jnp.int32)).astype(episodes.rewards.dtype)
@@ -186,6 +245,33 @@ class Reinforce:
         """What each step is weighed with before the baseline is subtracted."""
         result = episodes.earned(DEFAULT if self.discount is None else self.discount)
         return result if self.reward_to_go else jnp.broadcast_to(result[0], result.shape)
+
+
+def _objective(
+    network: Network,
+    softmax: Softmax,
+    observations: jax.Array,
+    actions: jax.Array,
+    advantages: jax.Array,
+    share: jax.Array,
+) -> jax.Array:
+    """The log-probabilities of actions, weighed with their advantages."""
+    log_policy = jax.vmap(Policy(network, softmax).log_probabilities)(observations)
+    taken = jnp.take_along_axis(log_policy, actions[:, None], axis=1)[:, 0]
+    # An action that was not taken may have the probability 0, and its logarithm.
+    return jnp.where(advantages == 0, 0, taken * advantages).sum() / share
+
+
+def _error(
+    baseline: Network,
+    observations: jax.Array,
+    targets: jax.Array,
+    live: jax.Array,
+    count: jax.Array,
+) -> jax.Array:
+    """Half the mean squared error of what a baseline predicts."""
+    missed = jnp.where(live, jax.vmap(baseline)(observations)[:, 0] - targets, 0)
+    return (missed * missed).sum() / (2 * count)
 
 
 def _chunks(array: jax.Array) -> jax.Array:
@@ -237,6 +323,9 @@ def reinforce(
     reward_to_go: bool = True,
     baseline: str = "none",
     normalise: bool = False,
+    average: str = "episodes",
+    minibatch: int | None = None,
+    epochs: int = 1,
     through_temperature: bool = True,
     optimiser: optax.GradientTransformation = ADAM,
 ) -> Reinforce:
@@ -258,6 +347,11 @@ def reinforce(
             episodes of the batch at the same step; `"network"`, what another network of the same
             kind predicts, which learns beside it.
         normalise: bring the advantages of a batch to mean 0 and standard deviation 1?
+        average: over what the gradient of a batch is a mean: its `"episodes"`, its `"steps"`, or
+            nothing (`"none"`: it is their sum).
+        minibatch: of how many steps each step of the optimiser is made, in random order; its
+            gradient is a mean over them. None for all steps of the batch at once.
+        epochs: how often all steps of a batch are gone through in minibatches.
         through_temperature: let the gradient flow through the temperature of mellowmax's policy?
         optimiser: an optax transformation that does not contain the learning rate.
 
@@ -295,6 +389,15 @@ def reinforce(
     check_parameter("learning_rate", learning_rate, 0.0)
     if discount is not None:
         check_parameter("discount", discount, 0.0, 1.0)
+    if average not in AVERAGES:
+        raise ValueError(f"`average` must be one of {', '.join(AVERAGES)}, got {average!r}")
+    if minibatch is not None:
+        minibatch = checks.whole("minibatch", minibatch, 1)
+        if average != "episodes":
+            rule = "`average` must be left as it is with minibatches, which are means over steps"
+            raise ValueError(f"{rule}, got {average!r}")
+    elif epochs != 1:
+        raise ValueError(f"`epochs` must be 1 without minibatches, got {epochs!r}")
     least = 2 if baseline == "others" else 1
     return Reinforce(
         softmax,
@@ -306,5 +409,8 @@ def reinforce(
         reward_to_go=bool(reward_to_go),
         baseline=baseline,
         normalise=bool(normalise),
+        average=average,
+        minibatch=minibatch,
+        epochs=checks.whole("epochs", epochs, 1),
         optimiser=optimiser,
     )

@@ -126,6 +126,7 @@ def train(
     if n_episodes % learner.batch:
         rule = f"`episodes` must be a multiple of the batch of {learner.batch}"
         raise ValueError(f"{rule}, got {episodes}")
+    bin = checks.whole("bin", bin, 1)
     if bin != 1 and (bin % learner.batch or n_episodes % bin):
         rule = f"`bin` must be 1, or a multiple of the batch of {learner.batch} that divides"
         raise ValueError(f"{rule} the {episodes} episodes, got {bin}")
