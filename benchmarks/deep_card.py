@@ -15,7 +15,6 @@ import collections
 import json
 import pathlib
 import tempfile
-import time
 
 import jax
 import numpy as np

@@ -106,11 +106,15 @@ def describe(
         raise ValueError(f"{rule}, got {softmax!r}")
     if text["softmax"] not in KINDS:
         text["parameters"] = [jax.tree_util.keystr(path, simple=True) for path, _ in leaves]
+    known = {field.name for field in dataclasses.fields(Reinforce)}
+    own = [x.name for x in dataclasses.fields(learners) if x.name not in known]
+    others = jax.tree.leaves([getattr(learners, name) for name in own])  # of a class of one's own
     return {
         "settings": json.dumps(text),
         "parameters": np.stack(parameters) if parameters else np.zeros((0, len(key_data))),
         "learning_rate": np.asarray(learners.learning_rate),
         "discount": np.asarray(learners.discount),
+        "others": np.stack(others) if others else np.zeros((0, len(key_data))),
         "keys": np.asarray(key_data),
         "numbers": np.asarray(numbers),
     }
@@ -188,6 +192,8 @@ def _readable(description: Mapping[str, str | npt.NDArray[Any]]) -> dict[str, st
     high, low = np.asarray(description["keys"]).T
     text = {name: repr(value) for name, value in settings.items()}
     text |= {name: _as_typed(values) for name, values in arrays.items()}
+    others = map(_as_typed, np.asarray(description["others"]))
+    text |= {f"number {i} of the learner": values for i, values in enumerate(others)}
     text["seed"] = f"the keys {_as_typed(low)}, {_as_typed(high)}" if high.any() else _as_typed(low)
     text["runs"] = _as_typed(np.asarray(description["numbers"]))
     return text

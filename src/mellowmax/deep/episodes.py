@@ -52,12 +52,10 @@ class Episodes:
             [1.5 1.  2.  0. ]
         """
         rewards = jnp.where(self.live(), self.rewards, 0)
-
-        def back(later: jax.Array, reward: jax.Array) -> tuple[jax.Array, jax.Array]:
-            now = reward + discount * later
-            return now, now
-
-        earned: jax.Array = lax.scan(back, jnp.zeros_like(rewards[0]), rewards, reverse=True)[1]
+        discounts = jnp.full_like(rewards, discount)
+        earned: jax.Array = lax.platform_dependent(
+            discounts, rewards, cpu=_earned_step_by_step, default=_earned_by_halves
+        )
         return earned
 
     def returns(self) -> jax.Array:
@@ -66,6 +64,32 @@ class Episodes:
 
     def __repr__(self) -> str:
         return f"Episodes(observations={self.observations.shape}, actions={self.actions.shape})"
+
+
+def _earned_step_by_step(discounts: jax.Array, rewards: jax.Array) -> jax.Array:
+    """What is earned from each step on, from the last step back to the first."""
+
+    def back(later: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        discount, reward = now
+        earned = reward + discount * later
+        return earned, earned
+
+    nothing = jnp.zeros_like(rewards[0])
+    earned: jax.Array = lax.scan(back, nothing, (discounts, rewards), reverse=True)[1]
+    return earned
+
+
+def _earned_by_halves(discounts: jax.Array, rewards: jax.Array) -> jax.Array:
+    """The same in as many parts as it takes to halve the steps down to one: an accelerator takes
+    as long for a part as for a step.
+    """
+
+    def join(later: Any, earlier: Any) -> tuple[jax.Array, jax.Array]:
+        (later_discount, later_earned), (discount, earned) = later, earlier
+        return discount * later_discount, earned + discount * later_earned
+
+    earned: jax.Array = lax.associative_scan(join, (discounts, rewards), reverse=True)[1]
+    return earned
 
 
 def padded_length(steps: int) -> int:

@@ -38,8 +38,9 @@ __all__ = ["ADAM", "BASELINES", "Reinforce", "ReinforceState", "reinforce"]
 
 BASELINES = ("none", "others", "network")
 AVERAGES = ("episodes", "steps", "none")
-STEPS = 32
-"""How many steps of all episodes a gradient is computed of at a time; it divides `CHUNK`."""
+STEPS, ACCELERATOR_STEPS = 32, 256
+"""How many steps of all episodes a gradient is computed of at a time: `padded_length` is a multiple
+of them."""
 ADAM = optax.scale_by_adam(np.float32(0.9), np.float32(0.999))  # or JAX's 64 bits would show
 
 
@@ -299,15 +300,16 @@ def _sum_of_gradients(
 
     It is added up some steps at a time, up to the end of the longest episode.
     """
+    steps = STEPS if jax.default_backend() == "cpu" else ACCELERATOR_STEPS
 
     def add(i: jax.Array, total: Network) -> Network:
-        parts = (lax.dynamic_slice_in_dim(x, i * STEPS, STEPS) for x in data)
+        parts = (lax.dynamic_slice_in_dim(x, i * steps, steps) for x in data)
         rows = (x.reshape(-1, *x.shape[2:]) for x in parts)
         more: Network = jax.tree.map(jnp.add, total, jax.grad(objective)(network, *rows))
         return more
 
     total: Network = lax.fori_loop(
-        0, -(-lengths.max() // STEPS), add, jax.tree.map(jnp.zeros_like, network)
+        0, -(-lengths.max() // steps), add, jax.tree.map(jnp.zeros_like, network)
     )
     return total
 

@@ -168,10 +168,10 @@ class _Form(NamedTuple):
         kind = "cpu" if jax.default_backend() == "cpu" else "accelerator"
         share, refill, group = FORMS[kind]
         places = max(1, int(share * width * batch))
-        return cls(width, batch, max_steps, places, refill, -(-places // 8), min(width, group))
+        return cls(width, batch, max_steps, places, refill, -(-places // 4), min(width, group))
 
 
-FORMS = {"cpu": (0.5, 4, 8), "accelerator": (0.375, 16, 256)}
+FORMS = {"cpu": (0.5, 4, 8), "accelerator": (0.5, 8, 256)}
 """How many places there are for each episode of all batches, `refill`, and `group`. On an
 accelerator a step takes about as long for few places as for many, and a training as long as the
 slowest of its runs: places beyond those that keep it busy stay empty."""

@@ -1,0 +1,111 @@
+"""A reading as numbers of a learner is the reading as arguments of `reinforce`."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+
+from mellowmax import Boltzmann, Mellowmax
+from mellowmax.deep import Episodes, HeldTemperature, reinforce
+from mellowmax.experiments.boltzmann_or_mellowmax import BoltzmannOrMellowmax
+from mellowmax.experiments.readings import READINGS, Weighing, learner_of
+
+BATCH, HIDDEN = 3, 4
+WORDS = {
+    "reward to go": {},
+    "whole return": {"reward_to_go": False},
+    "normalised": {"normalise": True},
+    "others as baseline": {"baseline": "others"},
+}
+
+
+def one_of(reading, policy="boltzmann", parameter=2.0):
+    """The learner of one row of the table of readings."""
+    row = {"policy": policy, "parameter": parameter, "discount": reading.discount}
+    row |= {"learning_rate": reading.learning_rate, **reading.weighing._asdict()}
+    learner = learner_of(pd.DataFrame([row]), BATCH, HIDDEN)
+    return jax.tree.map(lambda x: jnp.asarray(x[0], jnp.float32), learner)
+
+
+@pytest.fixture(scope="module")
+def episodes():
+    rng = np.random.default_rng(0)
+    shape, lengths = (256, BATCH), np.array([9, 40, 130], np.int32)
+    return Episodes(
+        rng.normal(size=(*shape, 5)).astype(np.float32),
+        rng.integers(3, size=shape, dtype=np.int32),
+        rng.normal(size=shape).astype(np.float32),
+        lengths,
+    )
+
+
+stepped = jax.jit(lambda learner, state, episodes: learner.update(state, episodes))
+
+
+@pytest.mark.parametrize("reading", READINGS, ids=lambda reading: f"{reading.name} {reading[1]}")
+def test_a_reading_is_what_its_words_say(reading, episodes):
+    """The advantages; a mean over steps, a sum over ten episodes and a scale are in them too."""
+    words = reading.name.split(", ")
+    options = {"reward_to_go": True} | {
+        k: v for word in words for k, v in WORDS.get(word, {}).items()
+    }
+    plain = reinforce(Boltzmann(2.0), discount=reading.discount, batch=BATCH, **options)
+    factors = {
+        "mean over steps": BATCH / episodes.lengths.sum(),
+        "sum over episodes": 10.0,
+        "divided by 100": 0.01,
+    }
+    factor = np.prod([factors.get(word, 1.0) for word in words])
+    state = plain.init(jax.random.key(1), 5, 3)
+    got = one_of(reading).advantages(state, episodes)
+    expected = factor * np.asarray(plain.advantages(state, episodes))
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5 * abs(expected).max())
+    assert (reading.weighing.two_layers == 1.0) == ("two hidden layers" in words)
+
+
+def test_one_hidden_layer_is_a_second_one_that_stays_as_it_is(episodes):
+    learner = one_of(READINGS[0])
+    plain = reinforce(Boltzmann(2.0), discount=0.99, batch=BATCH, hidden=HIDDEN, reward_to_go=False)
+    state = learner.init(jax.random.key(1), 5, 3)
+    first, second, last = state.network.layers
+    np.testing.assert_array_equal(second.weight, np.eye(HIDDEN))
+    one = plain.init(jax.random.key(2), 5, 3)
+    one = dataclasses.replace(one, network=dataclasses.replace(one.network, layers=(first, last)))
+    for _ in range(3):
+        state, one = (stepped(x, y, episodes) for x, y in ((learner, state), (plain, one)))
+    got, kept, end = state.network.layers
+    np.testing.assert_array_equal(kept.weight, np.eye(HIDDEN))
+    np.testing.assert_array_equal(kept.bias, 0.0)
+    for layer, expected in zip((got, end), one.network.layers, strict=True):
+        np.testing.assert_allclose(layer.weight, expected.weight, rtol=1e-5, atol=1e-6)
+    assert (np.asarray(got.weight) != np.asarray(first.weight)).any()
+
+
+def test_two_hidden_layers_learn(episodes):
+    learner = one_of(READINGS[0]._replace(weighing=Weighing(two_layers=1.0)))
+    state = learner.init(jax.random.key(1), 5, 3)
+    new = stepped(learner, state, episodes)
+    for before, after in zip(state.network.layers, new.network.layers, strict=True):
+        assert (np.asarray(before.weight) != np.asarray(after.weight)).all()
+
+
+@pytest.mark.parametrize(
+    "softmax", [Boltzmann(3.0), Mellowmax(5.0), HeldTemperature(5.0)], ids=repr
+)
+def test_both_policies_as_one_softmax(softmax):
+    """Values, logarithms and gradients."""
+    is_mellowmax = float(not isinstance(softmax, Boltzmann))
+    parameter = 5.0 if is_mellowmax else 3.0
+    through = float(not isinstance(softmax, HeldTemperature))
+    one = BoltzmannOrMellowmax(parameter, is_mellowmax, through)
+    q = jnp.asarray(np.random.default_rng(0).normal(size=(20, 4)))
+    for name in ("policy", "log_policy"):
+        got, expected = (getattr(x, name)(q) for x in (one, softmax))
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
+    slopes = [jax.jacobian(lambda q, x=x: x.log_policy(q)[..., 1].sum())(q) for x in (one, softmax)]
+    np.testing.assert_allclose(*slopes, rtol=1e-9, atol=1e-12)
