@@ -1,11 +1,12 @@
 """REINFORCE on our Lunar Lander on an accelerator, thousands of runs at once: how fast is it?
 
-    python benchmarks/deep_card.py [--runs 400] [--seconds 60] [--trace]
+    python benchmarks/deep_card.py [--runs 400] [--seconds 60] [--trace 40]
 
-The ten settings of figure 11, with the paper's batches and network, from the first episode on.
-Prints steps and episodes per second, the share of computed steps that were wasted (played behind an
-episode's end, or at an empty place), the time of an update, and with --trace where the time of the
-device goes.
+The ten settings of figure 11, with the paper's batches and network, from the first episode on:
+steps and episodes per second, and the share of the computed steps that were wasted, played behind
+an episode's end or at a place without one. With --trace a second of the training is looked at:
+how long the device was busy, and with what. Last, are runs that are trained alone the same, bit for
+bit, as among others?
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ import collections
 import json
 import pathlib
 import tempfile
+import time
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from mellowmax.deep import reinforce, train
+import mellowmax as mm
+from mellowmax.deep import Network, Policy, reinforce, train
 from mellowmax.environments import lunar_lander
 from mellowmax.experiments.boltzmann_or_mellowmax import BoltzmannOrMellowmax
 
@@ -62,7 +66,7 @@ def trained(runs, seconds, at_second=None):
 
 
 def spent(directory):
-    """Milliseconds on the device and calls, by the name of a kernel, from a trace."""
+    """Milliseconds on the device and calls, by the program and the kernel, from a trace."""
     found, counts = collections.Counter(), collections.Counter()
     for file in pathlib.Path(directory).rglob("*.xplane.pb"):
         for plane in jax.profiler.ProfileData.from_file(str(file)).planes:
@@ -70,9 +74,64 @@ def spent(directory):
                 if "GPU" not in plane.name or "Stream" not in line.name:
                     continue
                 for event in line.events:
-                    found[event.name] += event.duration_ns / 1e6
-                    counts[event.name] += 1
+                    program = dict(event.stats).get("hlo_module", "")
+                    found[program, event.name] += event.duration_ns / 1e6
+                    counts[program, event.name] += 1
     return found, counts
+
+
+def microseconds(function, *arguments, repeats=200):
+    """Of one call of a function among many in a compiled loop."""
+
+    @jax.jit
+    def loop(arguments):
+        def one(i, carry):
+            first, *rest = arguments
+            moved = first + jnp.asarray(i, first.dtype) * 1e-6
+            return carry + function(moved, *rest)
+
+        shape = jax.eval_shape(function, *arguments)
+        return jax.lax.fori_loop(0, repeats, one, jnp.zeros(shape.shape, shape.dtype))
+
+    jax.block_until_ready(loop(arguments))
+    began = time.perf_counter()
+    jax.block_until_ready(loop(arguments))
+    return (time.perf_counter() - began) / repeats * 1e6
+
+
+def of_policies(places):
+    """Microseconds of a step's networks and choices at so many places, under both policies."""
+    for name, softmax in (("boltzmann", mm.Boltzmann(3.0)), ("mellowmax", mm.Mellowmax(8.0))):
+        network = Network.init(jax.random.key(0), (8, 16, 4))
+        policy = Policy(network, softmax)
+        policies = jax.tree.map(
+            lambda x: jnp.broadcast_to(jnp.asarray(x, jnp.float32), (places, *np.shape(x))), policy
+        )
+        seen = jax.random.normal(jax.random.key(1), (places, 8), jnp.float32)
+        uniforms = jax.random.uniform(jax.random.key(2), (places,), jnp.float32)
+
+        def act(seen, uniforms, policies):
+            return jax.vmap(Policy.act)(policies, uniforms, seen)
+
+        took = microseconds(act, seen, uniforms, policies)
+        say(places=places, policy=name, microseconds_of_networks_and_choices=round(took, 1))
+
+
+def same_alone(runs):
+    """Are some runs, trained alone, the same as among all?"""
+    options = {"episodes": 50, "runs": runs, "environment": lunar_lander.params(height="2016")}
+    among = train(learner(), **options)
+    alone = train(learner(), **options | {"runs": [3, runs - 1]})
+    pairs = [(among.returns[:, [3, -1]], alone.returns)]
+    pairs += [
+        (x[:, [3, -1]], y)
+        for x, y in zip(
+            jax.tree.leaves(among.policies.network),
+            jax.tree.leaves(alone.policies.network),
+            strict=True,
+        )
+    ]
+    say(runs=10 * runs, alone=20, same_bits=all(np.array_equal(x, y) for x, y in pairs))
 
 
 def say(**line):
@@ -84,6 +143,7 @@ def main():
     parser.add_argument("--runs", type=int, default=400, help="of each of the ten settings")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--trace", type=int, metavar="SECOND", help="when to look at the device")
+    parser.add_argument("--lines", type=int, default=0, help="of kernels in a trace")
     options = parser.parse_args()
     kind = jax.devices()[0].device_kind
     say(device=kind, jax=jax.__version__, runs=10 * options.runs)
@@ -109,10 +169,17 @@ def main():
         if options.trace:
             found, counts = spent(directory)
             total = sum(found.values())
-            say(traced_ms=round(total, 1))
-            for name, ms in found.most_common(70):
-                each = ms / counts[name] * 1000
-                print(f"{ms:8.2f} ms {ms / total:6.1%} {counts[name]:6d} x {each:7.1f} us {name}")
+            shares = collections.Counter()
+            for (program, name), ms in found.items():
+                part = "environment" if name.startswith("lunar_lander") else program
+                shares[part] += ms / total
+            say(busy_ms=round(total, 1), shares={k: round(v, 3) for k, v in shares.most_common(6)})
+            for (program, name), ms in found.most_common(options.lines):
+                count = counts[program, name]
+                each = ms / count * 1000
+                print(f"{ms:8.2f} ms {count:6d} x {each:7.1f} us  {program[:20]:20} {name[:60]}")
+    of_policies(20_480)
+    same_alone(options.runs)
 
 
 if __name__ == "__main__":

@@ -1,108 +1,140 @@
 """Which reading of section 7.3 gives the paper's learning curves?
 
-The paper does not say how an action is weighed: the discount, whether with what was earned from it
-on or in the whole episode, with or without a baseline or normalisation. Nine readings are trained
-for the first 3000 episodes with all ten settings of figure 11, and compared with its curves:
+The paper leaves open how an action is weighed, how many layers there are, and how an update is
+made. Each reading is trained with all ten settings of figure 11, on a seed of its own, in the Lunar
+Lander of 2016, and compared with the paper's curves over all 40,000 episodes:
 
-    python benchmarks/readings.py --runs 3 --out src/mellowmax/experiments/data/fig11_readings.csv
+    python benchmarks/readings.py --checkpoint DIR [--seconds 540] [--out readings.parquet]
 
-The last reading has a tenth of the learning rate that the paper states: it is no candidate, and
-tells whether the paper's runs learned as fast as theirs should. It takes hours on two cores. A
-reading that is in the file already is left alone, so it can be stopped and started again.
+It wants an accelerator. It may be stopped at any moment, is resumed by the same command, on the
+same machine or another, and says how far it is; the table is written once all is done. The readings
+of one kind are trained side by side:
+
+    weighings     how an action is weighed, one hidden layer or two
+    minibatches   updates as Keras makes them: Adam's steps on 32 steps each, in one epoch
+    epochs        the same in three epochs
+    no-limit      episodes of up to 10,000 steps in place of 1000
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from mellowmax.deep import reinforce, train
+from mellowmax.environments import lunar_lander
 from mellowmax.experiments.items import fig11
-from mellowmax.softmax import SOFTMAXES
+from mellowmax.experiments.readings import READINGS, Reading, Weighing, learner_of
+from mellowmax.experiments.store import read_table, write_table
 
-WEIGHINGS = {
-    "whole return": {"reward_to_go": False},
-    "whole return, normalised": {"reward_to_go": False, "normalise": True},
-    "reward to go": {},
-    "reward to go, normalised": {"normalise": True},
-    "reward to go, others as baseline": {"baseline": "others"},
+KINDS = {
+    "weighings": (READINGS, None, 1000),
+    "minibatches": ([Reading("whole return, minibatches of 32", 1.0, Weighing())], 1, 1000),
+    "epochs": ([Reading("whole return, minibatches of 32, 3 epochs", 1.0, Weighing())], 3, 1000),
+    "no-limit": ([Reading("whole return, no limit of steps", 1.0, Weighing())], None, 10_000),
 }
-STATED = fig11.Config().learning_rate
-READINGS = [
-    (0.99, "whole return", STATED),
-    (0.99, "whole return, normalised", STATED),
-    (0.99, "reward to go", STATED),
-    *((1.0, weighing, STATED) for weighing in WEIGHINGS),
-    (1.0, "whole return", STATED / 10),
-]
-"""Discount, weighing and learning rate."""
-HEAD = "# Made by benchmarks/readings.py, which says what it is.\n"
+"""The readings, how many epochs of minibatches an update has, and the limit of steps."""
+RUNS, SEED = 40, 110
 
 
-def trained(
-    discount: float, weighing: str, learning_rate: float, runs: int, episodes: int
-) -> pd.DataFrame:
-    """The learning curves of a reading in bins of 500 episodes, with all settings of figure 11."""
+def settings(readings):
+    """A row for each reading and setting of figure 11."""
     config = fig11.Config()
-    settings = {"boltzmann": config.betas, "mellowmax": config.omegas}
-
-    def of_policy(policy: str) -> pd.DataFrame:
-        parameters = settings[policy]
-        learner = reinforce(
-            SOFTMAXES[policy](np.array(parameters)),
-            learning_rate,
-            discount=discount,
-            batch=config.batch,
-            hidden=config.hidden,
-            **WEIGHINGS[weighing],
-        )
-        returns = train(learner, fig11.ENVIRONMENT, episodes=episodes, runs=runs, seed=0).returns
-        bins = returns.reshape(len(parameters), runs, -1, fig11.PAPER_BIN).mean(-1, dtype=float)
-        means, errors = bins.mean(1), bins.std(1, ddof=1) / runs**0.5
-        return pd.DataFrame(
+    parameters = {"boltzmann": config.betas, "mellowmax": config.omegas}
+    return pd.DataFrame(
+        [
             {
-                "discount": discount,
-                "weighing": weighing,
-                "learning_rate": learning_rate,
+                "weighing": reading.name,
+                "discount": reading.discount,
+                "learning_rate": reading.learning_rate,
                 "policy": policy,
-                "parameter": np.repeat(parameters, bins.shape[-1]),
-                "episode": np.tile((np.arange(bins.shape[-1]) + 0.5) * fig11.PAPER_BIN, len(bins)),
-                "mean_return": means.ravel().round(2),
-                "standard_error": errors.ravel().round(2),
-                "runs": runs,
+                "parameter": parameter,
+                **reading.weighing._asdict(),
             }
-        )
+            for reading in readings
+            for policy, several in parameters.items()
+            for parameter in several
+        ]
+    )
 
-    with ThreadPoolExecutor() as pool:
-        return pd.concat(pool.map(of_policy, settings))
+
+def trained(kind, runs, episodes, checkpoint, seconds):
+    """The settings of a kind, and what was trained; None if it was stopped before the end."""
+    readings, epochs, max_steps = KINDS[kind]
+    table = settings(readings)
+    learner = learner_of(table)
+    if epochs is not None:
+        options = {"batch": learner.batch, "hidden": learner.hidden, "reward_to_go": False}
+        learner = reinforce(learner.softmax, discount=1.0, minibatch=32, epochs=epochs, **options)
+    said = [-np.inf]
+
+    def callback(progress):
+        share = progress.episodes / progress.total
+        if progress.seconds - said[0] > 10:
+            said[0] = progress.seconds
+            rate = progress.played / progress.seconds
+            line = {"seconds": round(progress.seconds, 1), "share": round(share, 4)}
+            line |= {"episodes_per_second": round(rate, 1), "mean": round(progress.mean_return, 2)}
+            line |= {"million_steps_per_second": round(progress.steps / progress.seconds / 1e6, 2)}
+            line |= {"wasted": round(1 - progress.steps / max(1, progress.computed), 3)}
+            print(json.dumps(line), flush=True)
+        return progress.seconds > seconds
+
+    result = train(
+        learner,
+        lunar_lander.params(height="2016"),
+        episodes=episodes,
+        runs=runs,
+        seed=SEED,
+        max_steps=max_steps,
+        bin=fig11.PAPER_BIN,
+        checkpoint=checkpoint,
+        seconds_between_checkpoints=30.0,
+        callback=callback,
+    )
+    return table, result
+
+
+def curves(table, result):
+    """The mean return by reading, setting and bin, with its standard error over the runs."""
+    runs, bins = result.returns.shape[-2:]
+    returns = result.returns.astype(np.float64)
+    names = ["weighing", "discount", "learning_rate", "policy", "parameter"]
+    whole = table[names].loc[table.index.repeat(bins)].reset_index(drop=True)
+    whole["episode"] = np.tile((np.arange(bins) + 0.5) * fig11.PAPER_BIN, len(table))
+    whole["mean_return"] = returns.mean(-2).ravel()
+    whole["standard_error"] = (returns.std(-2, ddof=1) / runs**0.5).ravel()
+    whole["runs"] = runs
+    return whole
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=8)
-    parser.add_argument("--episodes", type=int, default=3000)
-    parser.add_argument("--only", type=int, nargs="*", help="the numbers of some readings")
-    parser.add_argument("--out", type=Path, default=Path("readings.csv"))
-    arguments = parser.parse_args()
-    keys = ["discount", "weighing", "learning_rate"]
-    for number, reading in enumerate(READINGS):
-        there = pd.read_csv(arguments.out, comment="#") if arguments.out.exists() else None
-        if there is not None and (there[keys] == list(reading)).all(axis=1).any():
-            continue
-        if arguments.only is not None and number not in arguments.only:
-            continue
-        began = time.perf_counter()
-        table = trained(*reading, arguments.runs, arguments.episodes)
-        print(*reading, f"{time.perf_counter() - began:.0f} s", flush=True)
-        whole = table if there is None else pd.concat([there, table])
-        arguments.out.write_text(HEAD + whole.to_csv(index=False))
-    table = pd.read_csv(arguments.out, comment="#")
-    print(fig11.distances(table).to_string(index=False))
+    parser.add_argument("--kind", choices=KINDS, default="weighings")
+    parser.add_argument("--checkpoint", type=Path, required=True, help="where it is resumed from")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so many")
+    parser.add_argument("--runs", type=int, default=RUNS, help="of each setting")
+    parser.add_argument("--episodes", type=int, default=fig11.Config().episodes)
+    parser.add_argument("--out", type=Path, help="the table, to which this kind's rows are added")
+    options = parser.parse_args()
+    began = time.perf_counter()
+    table, result = trained(
+        options.kind, options.runs, options.episodes, options.checkpoint, options.seconds
+    )
+    done = np.isfinite(result.returns).mean()
+    print(f"{options.kind}: {done:.1%} of all bins, {time.perf_counter() - began:.0f} s")
+    new = curves(table, result)
+    if options.out and done == 1.0:
+        if options.out.exists():
+            there, _ = read_table(options.out)
+            new = pd.concat([there[~there["weighing"].isin(new["weighing"])], new])
+        write_table(options.out, new, {"made_by": "benchmarks/readings.py", "seed": SEED})
+    print(fig11.distances(new.dropna()).to_string(index=False))
 
 
 if __name__ == "__main__":
