@@ -22,7 +22,7 @@ def made_up(learner, environment, *, episodes, runs, **options):
     assert isinstance(learner.softmax, Mellowmax)
     assert learner.softmax.omega == 8.0
     returns = np.linspace(-200, 0, episodes) + np.array(runs)[:, None]
-    return DeepResult(returns, np.full(returns.shape, 100), learner)
+    return DeepResult(returns, np.full(returns.shape, 100), None, learner)
 
 
 @pytest.fixture(scope="module")

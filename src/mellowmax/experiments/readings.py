@@ -21,7 +21,7 @@ import pandas as pd
 from ..deep import Episodes, Network, Policy, Reinforce, ReinforceState, reinforce
 from .boltzmann_or_mellowmax import BoltzmannOrMellowmax
 
-__all__ = ["LEARNING_RATE", "READINGS", "ReadingLearner", "Weighing", "learner_of"]
+__all__ = ["LEARNING_RATE", "READINGS", "Reading", "ReadingLearner", "Weighing", "learner_of"]
 
 LEARNING_RATE = 0.005
 """Of Adam (section 7.3)."""
