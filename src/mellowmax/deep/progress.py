@@ -28,9 +28,9 @@ class TrainProgress:
     """Since the start."""
     played: int
     """Episodes since the start."""
-    steps: int
+    steps: int = 0
     """Of the episodes that were played since the start."""
-    computed: int
+    computed: int = 0
     """Steps that were computed for them, those that count for nothing included; 0 where nobody
     counts them."""
 
