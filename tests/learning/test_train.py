@@ -158,7 +158,7 @@ def slower_and_slower(step):
     [
         pytest.param(two_state_mdp(), Mellowmax(16.55), marks=pytest.mark.release),
         (episodic(5, 0.98), Mellowmax(5.0)),
-        (episodic(1, 0.9), Mellowmax(16.55)),
+        pytest.param(episodic(1, 0.9), Mellowmax(16.55), marks=pytest.mark.release),
     ],
     ids=["two-state", "random 5", "random 1"],
 )
