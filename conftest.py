@@ -1,8 +1,10 @@
 """What tests and examples share: strict settings of JAX, and packages imported as a whole.
 
-Most of the time goes into compiling. XLA rewrites formulas as it always does, and then asks LLVM
-for no optimisation, unless `XLA_FLAGS` says otherwise: programs are compiled in two thirds of the
-time. `make release-tests` runs everything as users do.
+Most of the time goes into compiling. XLA rewrites and fuses formulas as it always does, and then,
+unless `XLA_FLAGS` says otherwise, makes code of them by the shorter of its two ways and asks LLVM
+for no optimisation: programs are compiled in a third of the time. `make release-tests` runs
+everything as users do, and so do some tests of numbers, at every run (`conftest.AS_USERS` in
+`tests`).
 
 pytest imports a module such as `mellowmax/planning/solve.py` for its examples. Where that comes
 before the import of its package, the module takes the place of the function of the same name.
@@ -10,9 +12,28 @@ before the import of its package, the module takes the place of the function of 
 
 from __future__ import annotations
 
+import importlib.util
+import mmap
 import os
+from pathlib import Path
 
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
+def _xla_has(flag: str) -> bool:
+    """Is there such a flag in the XLA that is installed? It ends the process if there is not."""
+    spec = importlib.util.find_spec("jaxlib")
+    libraries = Path(spec.origin).parent.glob("*.so") if spec and spec.origin else ()
+    for path in libraries:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as found:
+            if found.find(flag.encode()) >= 0:
+                return True
+    return False
+
+
+if "XLA_FLAGS" not in os.environ:
+    flags = ["--xla_backend_optimization_level=0"]
+    if _xla_has("xla_cpu_use_fusion_emitters"):
+        flags.append("--xla_cpu_use_fusion_emitters=false")
+    os.environ["XLA_FLAGS"] = " ".join(flags)
 
 import jax
 

@@ -16,6 +16,7 @@ or underflows. Each row is checked in every library, compiled where JAX is, with
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import time
 
@@ -255,10 +256,10 @@ def _with_torch(q, omega, cotangent):
     return {name: x.numpy() for name, x in found.items()}
 
 
-def _with_jax():
+def _with_jax(compiler_options):
     import jax
 
-    @jax.jit
+    @functools.partial(jax.jit, compiler_options=compiler_options)
     def program(q, omega, cotangent):
         found = _with_numpy(q, omega, cotangent)
         for name, function in (("", mm.mellowmax_policy), ("log_", mm.mellowmax_log_policy)):
@@ -270,8 +271,8 @@ def _with_jax():
     return lambda *arrays: {name: np.asarray(x) for name, x in program(*arrays).items()}
 
 
-def libraries():
-    """What is installed, each as a function of rows."""
+def libraries(compiler_options=None):
+    """What is installed, each as a function of rows; JAX compiles with these options."""
     found = {"numpy": _with_numpy}
     try:
         import torch  # noqa: F401
@@ -283,7 +284,7 @@ def libraries():
         import jax
 
         jax.config.update("jax_enable_x64", True)
-        found["jax"] = _with_jax()
+        found["jax"] = _with_jax(compiler_options)
     except ImportError:
         pass
     return found

@@ -80,6 +80,12 @@ def _libraries():
         yield Library("cupy", namespace, lambda x, dtype: cupy.asarray(x, dtype), cupy.asnumpy)
 
 
+AS_USERS = (
+    {"xla_cpu_use_fusion_emitters": True, "xla_backend_optimization_level": 3}
+    if "fusion_emitters" in os.environ.get("XLA_FLAGS", "")
+    else {}
+)
+"""Compiler options of JAX for what is to be compiled as for users, though it takes longer."""
 LIBRARIES = {library.name: library for library in _libraries()}
 LIBRARY_NAMES = ["numpy", "strict", "jax", "torch", *(["cupy"] if cupy else [])]
 """With PyTorch even where it is not installed: a test of it is skipped there, and says so."""
