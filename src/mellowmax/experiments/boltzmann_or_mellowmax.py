@@ -27,7 +27,7 @@ class BoltzmannOrMellowmax(Softmax):
         >>> print(BoltzmannOrMellowmax(2.0, 0.0).policy(q).round(3))
         [0.002 0.018 0.98 ]
         >>> print(BoltzmannOrMellowmax(2.0, 1.0).policy(q).round(3))
-        [0.058 0.137 0.805]
+        [0.073 0.16  0.767]
     """
 
     parameter: Any
