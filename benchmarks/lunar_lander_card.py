@@ -140,16 +140,16 @@ def play(block, count, total):
     from mellowmax.environments.lunar_lander.state import kinds
 
     like = kinds()
-    number_of = jax.tree.unflatten(jax.tree.structure(like), range(len(jax.tree.leaves(like))))
+    numbers = jax.tree.unflatten(jax.tree.structure(like), range(len(jax.tree.leaves(like))))
+    broken = numbers.broken
     world = world_of(lunar_lander.params())
     world = jax.tree.map(lambda x: jnp.broadcast_to(x, (count,)), world)
 
-    def one_step(carry, number):
-        key, (rows, length, earned), sums = carry
-        of_launch, of_action, of_step = jax.random.split(jax.random.fold_in(key, number), 3)
-        begins = rows[number_of.over] != 0.0
+    def one_step(carry, keys):
+        rows, length, earned, begins, sums = carry
+        of_launch, of_action, of_step = keys
         uniforms = jax.random.uniform(of_launch, (16, count), jnp.float32)
-        rows = fleet.restart_rows(rows, uniforms)
+        rows = fleet.restart_rows(rows, uniforms, begins)
         length, earned = jnp.where(begins, 0, length), jnp.where(begins, 0.0, earned)
         action = jax.random.randint(of_action, (count,), 0, 4, jnp.int32)
         one, two = jax.random.uniform(of_step, (2, count), jnp.float32, -1.0, 1.0)
@@ -158,21 +158,22 @@ def play(block, count, total):
         # The step that `reset` takes does not count, and earns nothing.
         length, earned = length + ~begins, earned + reward
         ends = ended | (length >= LIMIT)
-        rows = rows.at[number_of.over].set(ends.astype(jnp.float32))
-        counts = [~begins, ends, rows[number_of.broken], ends * length, ends * earned]
-        now = jnp.stack([x.astype(jnp.float32).sum() for x in counts])
-        return (key, (rows, length, earned), sums + now), None
+        now = (~begins, ends, rows[broken] != 0.0, ends * length, ends * earned)
+        sums = tuple(x + y for x, y in zip(sums, now, strict=True))
+        return (rows, length, earned, ends, sums), None
 
     @jax.jit
     def run(key, landers):
-        carry = (key, landers, jnp.zeros(5, jnp.float32))
-        _, landers, sums = jax.lax.scan(one_step, carry, jnp.arange(STEPS, dtype=jnp.int32))[0]
-        return landers, sums
+        numbers = jnp.arange(STEPS, dtype=jnp.int32)
+        keys = jax.vmap(lambda i: jax.random.split(jax.random.fold_in(key, i), 3))(numbers)
+        zeros = (jnp.zeros(count, jnp.float32),) * 5
+        *landers, sums = jax.lax.scan(one_step, (*landers, zeros), tuple(keys.T))[0]
+        return landers, jnp.stack([x.sum() for x in sums])
 
-    # All are over: so all are launched.
-    state = jax.vmap(lunar_lander.launch)(jax.random.split(jax.random.key(1), count))
-    state = state._replace(over=jnp.ones(count, bool))
-    landers = (pack(state), jnp.zeros(count, jnp.int32), jnp.zeros(count, jnp.float32))
+    # All have ended: so all are launched.
+    rows = pack(jax.vmap(lunar_lander.launch)(jax.random.split(jax.random.key(1), count)))
+    zeros = jnp.zeros(count, jnp.int32), jnp.zeros(count, jnp.float32)
+    landers = [rows, *zeros, jnp.ones(count, bool)]
     began = time.perf_counter()
     program = run.lower(jax.random.key(0), landers).compile()
     compiling = time.perf_counter() - began

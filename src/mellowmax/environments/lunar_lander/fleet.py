@@ -23,6 +23,7 @@ from .kernels import Kernels, Source, pack, rows_of, unpack
 from .launch import start
 from .outcome import Told, World
 from .physics import AtOnce, Free, advance, soar
+from .solve import CHUNK
 from .state import State, Step, kinds
 from .vectors import Array, select
 
@@ -32,6 +33,9 @@ CPU_BLOCK, CPU_NEAR_BLOCK = 256, 32
 """How many landers are in a block: in free flight, and near the ground."""
 GPU_BLOCK = 32
 """As many as a group of threads that runs in step: none of them waits for another one."""
+FEW_ITERATIONS = 2 * CHUNK
+"""Of the velocities, in free flight on a GPU. Five of six landers need no more; as each block waits
+for its slowest lander, the sixth is gathered too."""
 
 
 @custom_vmap  # type: ignore[untyped-decorator]
@@ -174,10 +178,10 @@ def fly_rows(
     count = rows.shape[1]
     warps = max(1, block // 32)
     told_rows = rows_of(Source(pack(told)), jax.tree.map(lambda x: x.dtype, told))
-    result_kinds = (jnp.float32, jnp.bool_, jnp.bool_)
+    result_kinds = (jnp.float32, jnp.bool_, jnp.bool_, jnp.bool_)
     result = Source(jnp.zeros((len(result_kinds), count), jnp.float32))
     state = rows_of(Source(rows), kinds())
-    reward, terminated, meets = rows_of(result, result_kinds)
+    reward, terminated, meets, slow = rows_of(result, result_kinds)
 
     every = Kernels(count, block, warps, interpret)
     legs = tuple(
@@ -185,18 +189,14 @@ def fly_rows(
         for leg in (state.right, state.left)
     )
     changed = state._replace(right=legs[0], left=legs[1], terrain=_nowhere(state.terrain))
-    free = every.call(soar, [(state, told_rows)], Free(Step(changed, reward, terminated), meets))
+    targets = Free(Step(changed, reward, terminated), meets, slow)
+    free = every.call(_soar, [(state, told_rows)], targets)
 
     # From here on the landers and the results are those that free flight has written.
     after, result = free.step.state.hull.place.angle.source, free.meets.source
     state = rows_of(after, kinds())
-    reward, terminated, meets = rows_of(result, result_kinds)
-    # Those that meet it, then the others: a number of its own for each, also in the last block.
-    mask = result.array[meets.number] != 0.0
-    numbers, places = jnp.arange(count, dtype=jnp.int32), jnp.cumsum(mask, dtype=jnp.int32)
-    number = places[-1]
-    place = jnp.where(mask, places - 1, number + numbers - places)
-    order = jnp.zeros(count, jnp.int32).at[place].set(numbers, unique_indices=True)
+    reward, terminated, meets, slow = rows_of(result, result_kinds)
+    order, number = _order(*(result.array[row.number] != 0.0 for row in (meets, slow)))
     targets = Step(state._replace(terrain=_nowhere(state.terrain)), reward, terminated)
     near = Kernels(
         count,
@@ -204,7 +204,7 @@ def fly_rows(
         warps,
         interpret,
         order,
-        number[None],
+        number,
         state.over,
         targets,
     )
@@ -213,12 +213,38 @@ def fly_rows(
     return end.array, result.array[0], result.array[1] != 0.0
 
 
-def restart_rows(rows: Array, uniforms: Array, *, interpret: bool = False) -> Array:
+def _soar(state: State, told: Told) -> Free:
+    return soar(state, told, FEW_ITERATIONS)
+
+
+def _order(meets: Array, slow: Array) -> tuple[Array, Array]:
+    """Those that may meet the ground, then those that are slow, then the others.
+
+    Returns:
+        The numbers of them all, and how many there are before the others, `[1]`.
+    """
+    slow = slow & ~meets
+    numbers = jnp.arange(meets.shape[0], dtype=jnp.int32)
+    meeting, slowly = jnp.cumsum(jnp.stack([meets, slow]), axis=1, dtype=jnp.int32)
+    number = meeting[-1] + slowly[-1]
+    place = jnp.where(
+        meets,
+        meeting - 1,
+        jnp.where(slow, meeting[-1] + slowly - 1, number + numbers - meeting - slowly),
+    )
+    order = jnp.zeros_like(numbers).at[place].set(numbers, unique_indices=True)
+    return order, number[None]
+
+
+def restart_rows(
+    rows: Array, uniforms: Array, ended: Array | None = None, *, interpret: bool = False
+) -> Array:
     """New landers in the place of those whose episodes are over, in a kernel.
 
     Args:
         rows: the landers, as `fly_rows` has them.
         uniforms: random numbers in [0, 1), `[16, n]`.
+        ended: whose place they take; None for those that are over.
         interpret: run it without a GPU, slowly, as a test does?
     """
     count = rows.shape[1]
@@ -226,7 +252,10 @@ def restart_rows(rows: Array, uniforms: Array, *, interpret: bool = False) -> Ar
     numbers = rows_of(Source(uniforms), (jnp.float32,) * 16)
     block = min(count, 4 * GPU_BLOCK)
     every = Kernels(count, block, max(1, block // 32), interpret)
-    new = every.call(_start, [numbers], state, state.over)
+    only = state.over
+    if ended is not None:
+        only = rows_of(Source(ended.astype(jnp.float32)[None]), (jnp.bool_,))[0]
+    new = every.call(_start, [numbers], state, only)
     array: Array = new.hull.place.angle.source.array
     return array
 

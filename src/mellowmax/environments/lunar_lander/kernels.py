@@ -79,7 +79,7 @@ class Kernels:
     order: Array | None = None
     """The numbers of the landers that are chosen, `[columns]`; None for all."""
     count: Array | None = None
-    """How many they are, `[1]`."""
+    """How many they are, `[1]`. A program that would have none of them does nothing."""
     over: Row | None = None
     """The row that says whose episode is over: whoever is not chosen counts as such."""
     targets: Any = None
@@ -156,6 +156,13 @@ class Kernels:
         inputs = [source.array.reshape(-1) for source in sources] + extra
 
         def kernel(*references: Any) -> None:
+            if compact:
+                has_any = pl.program_id(1) * self.block < references[len(inputs) - 1][0]
+                pl.when(has_any)(lambda: program(*references))
+            else:
+                program(*references)
+
+        def program(*references: Any) -> None:
             read, write = references[: len(inputs)], references[len(inputs) :]
             part = pl.program_id(0)
             lanes = pl.program_id(1) * self.block + jnp.arange(self.block, dtype=jnp.int32)

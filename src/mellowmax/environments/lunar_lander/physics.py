@@ -16,6 +16,7 @@ from .keep import keep
 from .outcome import REST_STEPS, Told, judge, obeyed
 from .solve import (
     POSITION_ITERATIONS,
+    VELOCITY_ITERATIONS,
     Manifolds,
     Pushed,
     integrate,
@@ -41,7 +42,9 @@ class Free(NamedTuple):
 
     step: Step
     meets: Array
-    """May it meet the ground, or take long? Then nothing has happened to it yet."""
+    """May it meet the ground, or need many passes? Then nothing has happened to it yet."""
+    slow: Array
+    """Do its velocities need more iterations than there may be? Likewise."""
 
 
 class Placed(NamedTuple):
@@ -119,11 +122,16 @@ class AtOnce:
         return function(*arguments)
 
 
-def soar(state: State, told: Told) -> Free:
+def soar(state: State, told: Told, most: int = VELOCITY_ITERATIONS) -> Free:
     """One step of each of a row of landers of which none meets the ground.
 
     One that may meet it stays as it is, as does one whose positions need many passes, and one whose
     episode is over.
+
+    Args:
+        state: the landers.
+        told: what they are told.
+        most: how many iterations of the velocities there may be; one that needs more stays too.
     """
     active = ~state.over
     touched = jnp.zeros_like(active)
@@ -138,7 +146,7 @@ def soar(state: State, told: Told) -> Free:
     gusts = (state.wind, state.turbulence)
     none = ((), ())
     pushed = _push(
-        state.hull, motions, joints, grounds, gusts, told, state.fresh, none, (), ~active
+        state.hull, motions, joints, grounds, gusts, told, state.fresh, none, (), ~active, most
     )
     speeds = (pushed.hull, pushed.legs)
     placed = _settle(starts, *speeds, pushed.joints, (), state.rest, ~active, FEW_PASSES)
@@ -153,9 +161,10 @@ def soar(state: State, told: Told) -> Free:
         rest=placed.rest,
     )
     meets = keep(meets & ~state.over)
+    slow = ~pushed.solved
     step = judge(state, new, told, jnp.zeros_like(active))
     waits = Step(state, jnp.zeros_like(step.reward), state.over)
-    return Free(select(meets, waits, step), meets)
+    return Free(select(meets | slow, waits, step), meets, slow)
 
 
 def advance(state: State, told: Told, run: Runner) -> Step:
@@ -237,6 +246,7 @@ def _push(
     contacts: tuple[tuple[Contact, ...], tuple[Contact, ...]],
     manifolds: Manifolds,
     over: Array,
+    most: int = VELOCITY_ITERATIONS,
 ) -> Pushed:
     """Engines, wind and gravity, then hinges and contacts."""
     world = told.world
@@ -252,7 +262,7 @@ def _push(
     )
     falling = (_fall(legs[0], fall), _fall(legs[1], fall))
     moving = hull._replace(speed=speed)
-    return solve_velocities(moving, falling, joints, contacts, manifolds, ~over)
+    return solve_velocities(moving, falling, joints, contacts, manifolds, ~over, most)
 
 
 def _settle(

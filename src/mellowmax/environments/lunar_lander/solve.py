@@ -32,7 +32,9 @@ from .state import Contact, Joint, Motion, Place, Speed
 from .vectors import Array, anywhere, dot, select
 
 __all__ = [
+    "CHUNK",
     "POSITION_ITERATIONS",
+    "VELOCITY_ITERATIONS",
     "Manifolds",
     "Pushed",
     "Settled",
@@ -60,6 +62,8 @@ class Pushed(NamedTuple):
     joints: tuple[Joint, Joint]
     pressed: tuple[tuple[Pressed, Pressed], ...]
     """Of both legs, by the first and the second contact."""
+    solved: Array
+    """Was no iteration left out?"""
 
 
 class Settled(NamedTuple):
@@ -92,6 +96,7 @@ def solve_velocities(
     contacts_before: tuple[tuple[Contact, ...], tuple[Contact, ...]],
     manifolds: Manifolds,
     active: Array,
+    most: int = VELOCITY_ITERATIONS,
 ) -> Pushed:
     """The velocities that keep legs on hinges and out of the ground, and the impulses that do it.
 
@@ -102,6 +107,7 @@ def solve_velocities(
         contacts_before: the contacts of each leg, likewise.
         manifolds: how each of the contacts touches.
         active: which landers are solved at all.
+        most: how many iterations there may be, whole chunks.
     """
     touching = _touching(manifolds, active)
     rows: list[JointRow] = []
@@ -168,7 +174,7 @@ def solve_velocities(
 
     def goes_on(carry: tuple[Array, Array, _Impulses]) -> Array:
         done, going, _ = carry
-        return (done < VELOCITY_ITERATIONS) & anywhere(going)
+        return (done < most) & anywhere(going)
 
     begun = _Impulses(
         hull_speed,
@@ -176,8 +182,10 @@ def solve_velocities(
         (hinges[0], hinges[1]),
         tuple((first, second) for first, second in pressed),
     )
-    final: _Impulses = lax.while_loop(goes_on, chunk, (jnp.int32(0), active, begun))[2]
-    return Pushed(*final)
+    final: _Impulses
+    _, going, final = lax.while_loop(goes_on, chunk, (jnp.int32(0), active, begun))
+    solved = jnp.ones_like(active) if most == VELOCITY_ITERATIONS else ~going
+    return Pushed(*final, solved)
 
 
 def _touching(manifolds: Manifolds, active: Array) -> tuple[Array, ...]:
