@@ -145,15 +145,13 @@ def play(block, count, total):
     world = world_of(lunar_lander.params())
     world = jax.tree.map(lambda x: jnp.broadcast_to(x, (count,)), world)
 
-    def one_step(carry, keys):
+    def one_step(carry, key):
         rows, length, earned, begins, sums = carry
-        of_launch, of_action, of_step = keys
-        uniforms = jax.random.uniform(of_launch, (16, count), jnp.float32)
-        rows = fleet.restart_rows(rows, uniforms, begins)
+        uniforms = jax.random.uniform(key, (19, count), jnp.float32)
+        rows = fleet.restart_rows(rows, uniforms[:16], begins)
         length, earned = jnp.where(begins, 0, length), jnp.where(begins, 0.0, earned)
-        action = jax.random.randint(of_action, (count,), 0, 4, jnp.int32)
-        one, two = jax.random.uniform(of_step, (2, count), jnp.float32, -1.0, 1.0)
-        told = Told(action, one, two, world)
+        action = jnp.floor(4.0 * uniforms[16]).astype(jnp.int32)
+        told = Told(action, 2.0 * uniforms[17] - 1.0, 2.0 * uniforms[18] - 1.0, world)
         rows, reward, ended = fleet.fly_rows(rows, told, block=block)
         # The step that `reset` takes does not count, and earns nothing.
         length, earned = length + ~begins, earned + reward
@@ -164,10 +162,9 @@ def play(block, count, total):
 
     @jax.jit
     def run(key, landers):
-        numbers = jnp.arange(STEPS, dtype=jnp.int32)
-        keys = jax.vmap(lambda i: jax.random.split(jax.random.fold_in(key, i), 3))(numbers)
         zeros = (jnp.zeros(count, jnp.float32),) * 5
-        *landers, sums = jax.lax.scan(one_step, (*landers, zeros), tuple(keys.T))[0]
+        keys = jax.random.split(key, STEPS)
+        *landers, sums = jax.lax.scan(one_step, (*landers, zeros), keys)[0]
         return landers, jnp.stack([x.sum() for x in sums])
 
     # All have ended: so all are launched.

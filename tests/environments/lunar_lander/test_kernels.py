@@ -10,6 +10,7 @@ import pytest
 from mellowmax.environments import lunar_lander
 from mellowmax.environments.lunar_lander import environment, fleet
 from mellowmax.environments.lunar_lander.kernels import Kernels, Source, pack, rows_of, unpack
+from mellowmax.environments.lunar_lander.sides import apart, beside, of_each, side_by_side
 from mellowmax.environments.lunar_lander.state import kinds
 
 COUNT, BLOCK = 16, 8
@@ -62,17 +63,41 @@ def _of_lander(a, flag):
     return [jnp.where(flag, a + np.float32(100), a), a]
 
 
-def test_landers_that_are_over_start_again():
+@pytest.mark.parametrize("told", [False, True])
+def test_landers_that_are_over_start_again(told):
     state = environment.start(list(uniforms()))
-    over = np.arange(COUNT) % 3 == 0
-    played = state._replace(over=jnp.asarray(over), rest=state.rest + 7)
+    over = jnp.asarray(np.arange(COUNT) % 3 == 0)
+    played = state._replace(over=state.over if told else over, rest=state.rest + 7)
     fresh = environment.start(list(uniforms(1)))
-    rows = fleet.restart_rows(pack(played), jnp.asarray(uniforms(1)), interpret=True)
+    ended = over if told else None
+    rows = fleet.restart_rows(pack(played), jnp.asarray(uniforms(1)), ended, interpret=True)
     expected = jax.tree.map(lambda new, old: jnp.where(over, new, old), fresh, played)
     for want, got in zip(
         jax.tree.leaves(expected), jax.tree.leaves(unpack(rows, kinds())), strict=True
     ):
         np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_those_that_meet_the_ground_come_first_and_then_the_slow():
+    meets, slow = (np.isin(np.arange(COUNT), x) for x in ([3, 7], [1, 7, 9]))
+    order, number = fleet._order(jnp.asarray(meets), jnp.asarray(slow))
+    assert number == 4
+    np.testing.assert_array_equal(order[:4], [3, 7, 1, 9])
+    np.testing.assert_array_equal(np.sort(order), np.arange(COUNT))
+
+
+def test_both_legs_in_one_array_are_the_same_as_a_pair():
+    numbers = np.linspace(-3, 3, 2 * COUNT, dtype=np.float32).reshape(2, COUNT)
+    legs = [(jnp.asarray(x), jnp.asarray(x > 1)) for x in numbers]
+
+    def run():
+        return apart(of_each(lambda x: (x[0] * x[0] - 1, ~x[1]), beside(*legs)))
+
+    pair = run()
+    with side_by_side():
+        same = run()
+    for a, b in zip(jax.tree.leaves(pair), jax.tree.leaves(same), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.release

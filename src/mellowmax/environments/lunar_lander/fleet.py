@@ -189,8 +189,8 @@ def fly_rows(
         for leg in (state.right, state.left)
     )
     changed = state._replace(right=legs[0], left=legs[1], terrain=_nowhere(state.terrain))
-    targets = Free(Step(changed, reward, terminated), meets, slow)
-    free = every.call(_soar, [(state, told_rows)], targets)
+    flown = Free(Step(changed, reward, terminated), meets, slow)
+    free = every.call(_soar, [(state, told_rows)], flown)
 
     # From here on the landers and the results are those that free flight has written.
     after, result = free.step.state.hull.place.angle.source, free.meets.source

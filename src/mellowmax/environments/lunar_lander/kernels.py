@@ -14,9 +14,13 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 
+from .sides import side_by_side
 from .vectors import Array
 
 __all__ = ["Kernels", "Row", "Source", "pack", "rows_of", "unpack"]
+
+MANY = 65536
+"""With more landers than these, a GPU is short of threads."""
 
 T = TypeVar("T")
 
@@ -88,7 +92,9 @@ class Kernels:
 
     def landers(self, function: Callable[..., T], *arguments: Any) -> T:
         """What a function gives for a row of landers."""
-        result: T = self.call(function, [arguments])
+        # A lander has two threads, one for each of its legs, where there are threads enough.
+        block = self.block if self.columns > MANY else max(1, self.block // 2)
+        result: T = dataclasses.replace(self, block=block).call(function, [arguments])
         return result
 
     def bodies(self, function: Callable[..., T], three: Any, *shared: Any) -> tuple[T, T, T]:
@@ -130,7 +136,8 @@ class Kernels:
 
         def whole(is_hull: Array | None, values: Sequence[Any]) -> Any:
             given = jax.tree.unflatten(structure, values)
-            return function(*given) if is_hull is None else function(is_hull, *given)
+            with side_by_side():
+                return function(*given) if is_hull is None else function(is_hull, *given)
 
         is_hull = jax.ShapeDtypeStruct((self.block,), jnp.bool_) if parts > 1 else None
         shapes, result_structure = jax.tree.flatten(jax.eval_shape(whole, is_hull, like))
@@ -156,16 +163,16 @@ class Kernels:
         inputs = [source.array.reshape(-1) for source in sources] + extra
 
         def kernel(*references: Any) -> None:
+            part, first = pl.program_id(0), pl.program_id(1) * self.block
             if compact:
-                has_any = pl.program_id(1) * self.block < references[len(inputs) - 1][0]
-                pl.when(has_any)(lambda: program(*references))
+                has_any = first < references[len(inputs) - 1][0]
+                pl.when(has_any)(lambda: program(part, first, *references))
             else:
-                program(*references)
+                program(part, first, *references)
 
-        def program(*references: Any) -> None:
+        def program(part: Array, first: Array, *references: Any) -> None:
             read, write = references[: len(inputs)], references[len(inputs) :]
-            part = pl.program_id(0)
-            lanes = pl.program_id(1) * self.block + jnp.arange(self.block, dtype=jnp.int32)
+            lanes = first + jnp.arange(self.block, dtype=jnp.int32)
             columns = read[-2][lanes] if compact else lanes
             inside = lanes < read[-1][0] if compact else None
 

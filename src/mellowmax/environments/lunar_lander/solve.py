@@ -28,6 +28,7 @@ from .contacts import ContactRow, Pressed, friction_on, weight_of
 from .joints import JointRow
 from .keep import keep
 from .manifold import Manifold
+from .sides import Both, apart, beside, of_each
 from .state import Contact, Joint, Motion, Place, Speed
 from .vectors import Array, anywhere, dot, select
 
@@ -81,8 +82,8 @@ class _Impulses(NamedTuple):
     hull: Speed
     legs: tuple[Speed, Speed]
     joints: tuple[Joint, Joint]
-    pressed: tuple[tuple[Pressed, Pressed], ...]
-    """Of both legs, by the first and the second contact."""
+    pressed: tuple[Both, ...]
+    """By the first and the second contact."""
 
 
 Manifolds: TypeAlias = tuple[tuple[Manifold, Manifold], ...]
@@ -134,24 +135,25 @@ def solve_velocities(
         hinges.append(joint)
         speeds.append(speed)
 
-    def press(
-        rows: list[ContactRow], pressed: tuple[Pressed, Pressed], speeds: tuple[Speed, Speed]
-    ) -> tuple[tuple[Pressed, Pressed], tuple[Speed, Speed]]:
-        """One pass over a contact of each leg."""
-        (right, right_speed), (left, left_speed) = (
-            contacts.press(*each, LEG_WEIGHT) for each in zip(rows, pressed, speeds, strict=True)
-        )
-        return (right, left), (right_speed, left_speed)
+    rows_of_both = [beside(*of_legs) for of_legs in contact_rows]
+
+    def press(row: ContactRow, now: tuple[Pressed, Speed]) -> tuple[Pressed, Speed]:
+        """One pass over a contact of a leg."""
+        return contacts.press(row, *now, LEG_WEIGHT)
 
     def iterate(now: _Impulses) -> _Impulses:
         hull, legs, hinges = now.hull, list(now.legs), list(now.joints)
         for i in (1, 0):
             hinges[i], hull, legs[i] = joints.pull(HINGES[i], rows[i], hinges[i], hull, legs[i])
         pressed, speeds = [], (legs[0], legs[1])
-        for j in range(len(manifolds)):
-            old = (now.pressed[j], speeds)
-            new, speeds = _if(touching[j], functools.partial(press, contact_rows[j], *old), old)
-            pressed.append(new)
+        if manifolds:
+            both = beside(*speeds)
+            for j, row in enumerate(rows_of_both):
+                old = of_each(lambda *each: each, now.pressed[j], both)
+                new = _if(touching[j], functools.partial(of_each, press, row, old), old)
+                pressed.append(of_each(lambda each: each[0], new))
+                both = of_each(lambda each: each[1], new)
+            speeds = apart(both)
         return _Impulses(hull, speeds, (hinges[0], hinges[1]), tuple(pressed))
 
     def chunk(carry: tuple[Array, Array, _Impulses]) -> tuple[Array, Array, _Impulses]:
@@ -180,12 +182,13 @@ def solve_velocities(
         hull_speed,
         (speeds[0], speeds[1]),
         (hinges[0], hinges[1]),
-        tuple((first, second) for first, second in pressed),
+        tuple(beside(*of_legs) for of_legs in pressed),
     )
     final: _Impulses
     _, going, final = lax.while_loop(goes_on, chunk, (jnp.int32(0), active, begun))
     solved = jnp.ones_like(active) if most == VELOCITY_ITERATIONS else ~going
-    return Pushed(*final, solved)
+    of_legs = tuple(apart(both) for both in final.pressed)
+    return Pushed(final.hull, final.legs, final.joints, of_legs, solved)
 
 
 def _touching(manifolds: Manifolds, active: Array) -> tuple[Array, ...]:
@@ -244,23 +247,23 @@ def solve_positions(
         most: how many passes there may be.
     """
     touching = _touching(manifolds, active)
+    manifolds_of_both = [beside(*of_legs) for of_legs in manifolds]
 
-    def push_out(
-        of_legs: tuple[Manifold, Manifold], legs: tuple[Place, ...], fits: Array
-    ) -> tuple[tuple[Place, ...], Array]:
-        places = []
-        for manifold, leg in zip(of_legs, legs, strict=True):
-            place, deepest = contacts.correct_position(manifold, leg, LEG_WEIGHT, 0.2)
-            places.append(place)
-            fits = fits & (deepest >= -3 * LINEAR_SLOP)
-        return tuple(places), fits
+    def push_out(manifold: Manifold, now: tuple[Place, Array]) -> tuple[Place, Array]:
+        """One pass over a contact of a leg: where it is then, and did it fit?"""
+        leg, fits = now
+        place, deepest = contacts.correct_position(manifold, leg, LEG_WEIGHT, 0.2)
+        return place, fits & (deepest >= -3 * LINEAR_SLOP)
 
     def one_pass(carry: Any) -> Any:
         done, going, hull, legs = carry
-        new_hull, now = hull, (legs, jnp.ones_like(going))
-        for j in range(len(manifolds)):
-            now = _if(touching[j], functools.partial(push_out, manifolds[j], *now), now)
-        new_legs, right = list(now[0]), now[1]
+        new_hull, new_legs, right = hull, list(legs), jnp.ones_like(going)
+        if manifolds:
+            now = beside(*((leg, right) for leg in legs))
+            for here, manifold in zip(touching, manifolds_of_both, strict=True):
+                now = _if(here, functools.partial(of_each, push_out, manifold, now), now)
+            (new_legs[0], right), (new_legs[1], left) = apart(now)
+            right = right & left
         for i in (1, 0):
             new_hull, new_legs[i], fits = joints.correct_position(
                 HINGES[i], limits[i], new_hull, new_legs[i]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 __all__ = [
     "Array",
@@ -117,10 +118,17 @@ def rotation(angle: Array) -> Rotation:
     sin = sin * square * rest + rest
     cos = (2.443315711809948e-5 * square - 1.388731625493765e-3) * square + 4.166664568298827e-2
     cos = cos * square * square - 0.5 * square + 1.0
-    which = quarters.astype(jnp.int32)
+    # A number this great has its whole part in its lowest bits: faster than to convert it.
+    which = lax.bitcast_convert_type(quarters + 1.5 * 2.0**23, jnp.int32)
     odd = (which & 1) == 1
     sin, cos = select(odd, cos, sin), select(odd, sin, cos)
-    return Rotation(select((which & 2) == 2, -sin, sin), select(((which + 1) & 2) == 2, -cos, cos))
+    return Rotation(_negative_if(which & 2, sin), _negative_if((which + 1) & 2, cos))
+
+
+def _negative_if(two: Array, x: Array) -> Array:
+    """A number where another one is 0, its negative where that is 2: the bit of its sign."""
+    bits = lax.bitcast_convert_type(x, jnp.int32) ^ (two << 30)
+    return lax.bitcast_convert_type(bits, jnp.float32)
 
 
 def pose_at(centre: Vector, angle: Array, local_centre: Any) -> Pose:
