@@ -62,13 +62,18 @@ def play_part(path: pathlib.Path, policy: str, seeds: range) -> None:
     save(path, seeds=np.array(seeds), returns=returns, lengths=lengths, ends=ends)
 
 
-def fly(path: pathlib.Path, seeds: range, wind: bool = False) -> None:
-    """Flights with random actions until something touches the ground, and all that is seen."""
-    player = Player(None, enable_wind=wind)
+def fly(path: pathlib.Path, seeds: range, part: str) -> None:
+    """Flights with random actions until something touches the ground, and all that is seen.
+
+    With wind, or nudged: at the start all speeds of the hull are moved by their last bit.
+    """
+    player = Player(None, enable_wind=part == "wind")
     seen = np.full((len(seeds), 1 + FLIGHT_STEPS, 8), np.nan, np.float32)
     for row, seed in zip(seen, seeds, strict=True):
 
-        def see(step: int, now: np.ndarray, row: np.ndarray = row) -> bool:
+        def see(step: int, now: np.ndarray, row: np.ndarray = row, seed: int = seed) -> bool:
+            if step == 0 and part == "nudged":
+                _nudge(player.env.unwrapped.lander, np.random.default_rng([seed, 3]))
             touches = now[6:].any() or player.env.unwrapped.game_over
             if not touches:
                 row[step] = now
@@ -76,6 +81,14 @@ def fly(path: pathlib.Path, seeds: range, wind: bool = False) -> None:
 
         player.play("random", seed, see)
     save(path, seeds=np.array(seeds), seen=seen, **_about())
+
+
+def _nudge(body: Any, rng: np.random.Generator) -> None:
+    """Move the speeds of a body by their last bit, up or down."""
+    speeds = np.float32([*body.linearVelocity, body.angularVelocity])
+    ends = np.where(rng.random(3) < 0.5, np.float32(-np.inf), np.float32(np.inf))
+    x, y, spin = np.nextafter(speeds, ends).tolist()
+    body.linearVelocity, body.angularVelocity = (x, y), spin
 
 
 def _bodies(env: Any) -> np.ndarray:
@@ -157,8 +170,8 @@ def collect(folder: pathlib.Path, plan: Plan, parts: list[str], workers: int) ->
     folder.mkdir(parents=True, exist_ok=True)
     jobs: list[tuple[Any, ...]] = []
     if "flight" in parts:
-        for name in ("flight", "wind"):
-            jobs.append((fly, plan.of(folder, name), plan.flight_seeds(), name == "wind"))
+        for name in ("flight", "wind", "nudged"):
+            jobs.append((fly, plan.of(folder, name), plan.flight_seeds(), name))
     if "contact" in parts:
         jobs.append((touch, plan.of(folder, "contact"), plan.contact_seeds()))
     for seeds in plan.parts() if "policies" in parts else ():
