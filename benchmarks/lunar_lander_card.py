@@ -54,7 +54,8 @@ def kernel_alone(block, compares):
         return action, one, two, world
 
     world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), world_of(lunar_lander.params()))
-    state = jax.vmap(lunar_lander.launch)(jax.random.split(jax.random.key(1), COUNT))
+    keys = jax.random.split(jax.random.key(1), COUNT)
+    state = lunar_lander.named(jax.vmap(lunar_lander.launch)(keys))
     seconds = [time.perf_counter()]
     traced = jax.jit(functools.partial(fleet.fly_in_kernels, block=block)).trace(state, *draw(0))
     seconds.append(time.perf_counter())
@@ -135,7 +136,6 @@ def play(block, count, total):
     from mellowmax.environments import lunar_lander
     from mellowmax.environments.lunar_lander import fleet
     from mellowmax.environments.lunar_lander.environment import world as world_of
-    from mellowmax.environments.lunar_lander.kernels import pack
     from mellowmax.environments.lunar_lander.outcome import Told
     from mellowmax.environments.lunar_lander.state import kinds
 
@@ -168,7 +168,7 @@ def play(block, count, total):
         return landers, jnp.stack([x.sum() for x in sums])
 
     # All have ended: so all are launched.
-    rows = pack(jax.vmap(lunar_lander.launch)(jax.random.split(jax.random.key(1), count)))
+    rows = jax.vmap(lunar_lander.launch, 0, 1)(jax.random.split(jax.random.key(1), count))
     zeros = jnp.zeros(count, jnp.int32), jnp.zeros(count, jnp.float32)
     landers = [rows, *zeros, jnp.ones(count, bool)]
     began = time.perf_counter()

@@ -45,10 +45,11 @@ def ours(count):
 
     def play_one(key, state):
         of_launch, of_action, of_step = jax.random.split(key, 3)
-        fresh = lunar_lander.launch(of_launch)
-        state = jax.tree.map(lambda new, old: jnp.where(state.over, new, old), fresh, state)
+        over = lunar_lander.named(state).over
+        state = jnp.where(over, lunar_lander.launch(of_launch), state)
         action = jax.random.randint(of_action, (), 0, 4, jnp.int32)
-        return lunar_lander.step(of_step, state, action, params).state, ~state.fresh
+        counts = ~lunar_lander.named(state).fresh
+        return lunar_lander.step(of_step, state, action, params).state, counts
 
     def one_step(carry, number):
         key, state, steps = carry

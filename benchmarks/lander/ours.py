@@ -14,6 +14,7 @@ import numpy as np
 
 from mellowmax.environments import lunar_lander
 from mellowmax.environments.lunar_lander import environment, fleet
+from mellowmax.environments.lunar_lander.outcome import observation
 from mellowmax.environments.lunar_lander.state import Motion, Place, Speed
 from mellowmax.environments.lunar_lander.vectors import Vector
 
@@ -127,7 +128,9 @@ class Fleet:
     def __init__(self, count: int, steps: int) -> None:
         self.count, self.steps = count, steps
         params = lunar_lander.params()
-        observe = jax.vmap(lunar_lander.observe, (0, None), 1)
+
+        def observe(state: Any) -> Any:
+            return jnp.stack(observation(state, params.height_scale))
 
         @jax.jit
         def fly(
@@ -145,11 +148,11 @@ class Fleet:
 
             def one(carry: Any, draw: Draws) -> Any:
                 state, number, first = carry
-                seen = observe(state, params)
+                seen = observe(state)
                 action = _choose(network, policy, seen, draw.actions, draw.coins)
                 step = fleet.fly(state, action, draw.one, draw.two, world)
                 first = jnp.where(number == 0, _bodies(step.state), first)
-                results = (observe(step.state, params), step.reward, step.terminated)
+                results = (observe(step.state), step.reward, step.terminated)
                 return (step.state, number + 1, first), results
 
             carry = (state, jnp.int32(0), _bodies(state))

@@ -2,6 +2,7 @@
 
 - `truth`: is a condition known now, or only when a traced program runs?
 - `iterate`: a loop that leaves as soon as every row has converged;
+- `add_up`: a sum over actions;
 - `power_of_two`: the bits of a number without its digits;
 - `uniform`: random numbers.
 
@@ -29,12 +30,17 @@ from .._typing import Array, Key, Namespace, Shape
 if TYPE_CHECKING:
     import jax
 
-__all__ = ["Carry", "State", "iterate", "power_of_two", "truth", "uniform"]
+__all__ = ["Carry", "State", "add_up", "iterate", "power_of_two", "truth", "uniform"]
 
 State: TypeAlias = tuple[Array, ...]
 """What a loop carries from step to step."""
 Carry: TypeAlias = tuple[Array, State, Array]
 """The same under JAX: the number of steps, the state, and where it is done."""
+STEPS_AT_ONCE = 8
+"""Of a loop on an accelerator, which waits at each test of the condition for longer than a step
+takes. Nearly all rows are done by then."""
+FEW_ACTIONS = 8
+"""Up to so many are added one by one on an accelerator."""
 
 
 def truth(condition: Array | bool) -> bool | None:
@@ -61,8 +67,7 @@ def iterate(
             i, _, done = carry
             return (i < limit) & ~xp.all(done)
 
-        # An accelerator waits at each test of the condition, longer than a step takes.
-        steps_a_test = 1 if jax.default_backend() == "cpu" else 2
+        steps_a_test = 1 if jax.default_backend() == "cpu" else STEPS_AT_ONCE
 
         def advance(carry: Carry) -> Carry:
             i, inner, done = carry
@@ -70,7 +75,7 @@ def iterate(
                 inner, done = step(inner)
             return i + steps_a_test, inner, done
 
-        first = (1, *step(state))
+        first = advance((xp.asarray(0), state, xp.asarray(False)))
         result: State = jax.lax.while_loop(unfinished, advance, first)[1]
         return result
     for _ in range(limit):
@@ -78,6 +83,23 @@ def iterate(
         if xp.all(done):
             break
     return state
+
+
+def add_up(xp: Namespace, x: Array) -> Array:
+    """The sum over actions, which are the first axis; it is kept.
+
+    Where an accelerator adds a few of them one by one, it does so in one kernel with what is before
+    and after it.
+    """
+    if is_jax_namespace(xp) and x.shape[0] <= FEW_ACTIONS:
+        import jax
+
+        if jax.default_backend() != "cpu":
+            total = x[:1]
+            for i in range(1, x.shape[0]):
+                total = total + x[i : i + 1]
+            return total
+    return xp.sum(x, axis=0, keepdims=True)
 
 
 def power_of_two(xp: Namespace, x: Array) -> Array:

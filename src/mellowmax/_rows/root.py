@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from .._typing import Array, Namespace
 from .gaps import Gaps, count, infinitely_wide
-from .libraries import State, iterate, truth
+from .libraries import State, add_up, iterate, truth
 
 __all__ = ["find_root", "number", "weighted_actions"]
 
@@ -48,13 +48,13 @@ def find_root(xp: Namespace, g: Gaps, unit: Array, strength: Array, log_target: 
     def halley(state: State) -> tuple[State, Array]:
         t, low, high = state
         weight = xp.exp(-t * beyond)
-        total = xp.sum(weight, axis=0, keepdims=True) - others
+        total = add_up(xp, weight) - others
         x = t * unit
         share = x * weight
-        first = xp.sum(share, axis=0, keepdims=True)
+        first = add_up(xp, share)
         share = x * share
-        second = xp.sum(share, axis=0, keepdims=True) / first
-        third = xp.sum(x * share, axis=0, keepdims=True) / first
+        second = add_up(xp, share) / first
+        third = add_up(xp, x * share) / first
         depth = t * smallest
         factor = xp.exp(-depth)
         ratio = first / (ties + factor * total)

@@ -14,6 +14,7 @@ The arrays are checked once, when the MDP is made, and are read-only from then o
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -122,6 +123,18 @@ class MDP:
         if self.rewards.ndim == 2:
             return self.rewards
         result: Floats = np.einsum("sak,sak->sa", self.probabilities, self.rewards)
+        return result
+
+    @functools.cached_property
+    def goes_on(self) -> Floats:
+        """`[S, A]`, the probability of a step to a state that is not terminal."""
+        live = np.append(~self.terminal, False)  # the end is one past the last state
+        if self.successors is None:
+            result: Floats = self.probabilities @ live[:-1]
+            return result
+        result = np.zeros(self.probabilities.shape[:2])
+        for branch in range(self.n_branches):
+            result += self.probabilities[..., branch] * live[self.successors[..., branch]]
         return result
 
     def __repr__(self) -> str:

@@ -203,7 +203,7 @@ def earnings(mdp: MDP, horizon: float) -> tuple[float, float]:
     taken = mdp.available
     if not taken.any():
         return 0.0, 0.0
-    rewards, on = mdp.expected_rewards[taken], mdp.discount * _goes_on(mdp)[taken]
+    rewards, on = mdp.expected_rewards[taken], mdp.discount * mdp.goes_on[taken]
     slack = (mdp.n_branches + 1) * float(np.finfo(np.float64).eps)
     edges = []
     for rounding in (-slack, slack):  # whichever way the sums have been rounded
@@ -214,18 +214,6 @@ def earnings(mdp: MDP, horizon: float) -> tuple[float, float]:
     high = min(float(np.max(edges)), horizon * max(float(rewards.max()), 0.0))
     allowance = slack * float(np.abs(rewards).max()) * horizon
     return low - allowance, high + allowance
-
-
-def _goes_on(mdp: MDP) -> Floats:
-    """`[S, A]`, the probability of a step to a state that is not terminal."""
-    live = np.append(~mdp.terminal, False)  # the end is one past the last state
-    if mdp.successors is None:
-        result: Floats = mdp.probabilities @ live[:-1]
-        return result
-    result = np.zeros(mdp.probabilities.shape[:2])
-    for branch in range(mdp.n_branches):
-        result += mdp.probabilities[..., branch] * live[mdp.successors[..., branch]]
-    return result
 
 
 def _rounding(margins: Margins, branches: int) -> float:

@@ -133,13 +133,13 @@ class FunctionalRollouts:
             games, steps = _play(
                 self.environment, form, params, policies(), keys, numbers, order, games
             )
-            ready = np.flatnonzero(np.asarray(games.ended) == batch)
+            ready = np.flatnonzero((np.asarray(games.lengths) > 0).all(1))
             computed = int(steps) * form.places
             for first in range(0, ready.size, form.group):
                 lanes = np.full(form.group, width, np.int32)  # a lane that there is not
                 some = ready[first : first + form.group]
                 lanes[: some.size] = some
-                yield Played(lanes, _take(games.record, lanes), computed)
+                yield Played(lanes, _take(games, lanes), computed)
                 computed = 0
             numbers[ready] += 1
 
@@ -200,10 +200,11 @@ class _Games(NamedTuple):
 
     begun: jax.Array
     """`[W]`: how many episodes of a lane's batch have begun."""
-    ended: jax.Array
-    """`[W]`: how many have ended."""
-    record: Episodes
-    """`[W, T, B, ...]`"""
+    lengths: jax.Array
+    """`[W, B]`: of the episodes that have ended; 0 for others."""
+    record: jax.Array
+    """`[W, T, B, D + 2]`: what was seen before each step, the action, and the reward: one array, so
+    that a place writes a step at once."""
     places: _Places
 
 
@@ -216,34 +217,31 @@ def _empty(
     n_observations: int,
 ) -> _Games:
     """Nothing is under way, and nothing is to be played."""
-    shape = (form.width, padded_length(form.max_steps), form.batch)
-    record = Episodes(
-        jnp.zeros((*shape, n_observations), jnp.float32),
-        jnp.zeros(shape, jnp.int32),
-        jnp.zeros(shape, jnp.float32),
-        jnp.zeros((form.width, form.batch), jnp.int32),
-    )
+    steps = padded_length(form.max_steps)
+    record = jnp.zeros((form.width, steps, form.batch, n_observations + 2), jnp.float32)
     any_key = jnp.broadcast_to(keys[:1], (form.places,))
     state, seen, step = jax.vmap(lambda key: _begin(environment, key, params))(any_key)
     nowhere = jnp.full(form.places, form.width, jnp.int32)
     live = jnp.zeros(form.places, jnp.bool_)
     places = _Places(state, seen, any_key, nowhere, jnp.zeros_like(nowhere), step, live)
-    none = jnp.zeros(form.width, jnp.int32)
-    return _Games(none + form.batch, none, record, places)
+    begun = jnp.full(form.width, form.batch, jnp.int32)
+    lengths = jnp.zeros((form.width, form.batch), jnp.int32)
+    return _Games(begun, lengths, record, places)
 
 
 @functools.partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _renew(form: _Form, games: _Games, ready: jax.Array, go_on: jax.Array) -> _Games:
     """Lanes whose batches were taken begin the next one, unless there is none."""
     begun = jnp.where(ready, jnp.where(go_on, 0, form.batch), games.begun)
-    return games._replace(begun=begun, ended=jnp.where(ready, 0, games.ended))
+    return games._replace(begun=begun, lengths=jnp.where(ready[:, None], 0, games.lengths))
 
 
 @functools.partial(jax.jit)
-def _take(record: Episodes, lanes: jax.Array) -> Episodes:
+def _take(games: _Games, lanes: jax.Array) -> Episodes:
     """The episodes of some lanes."""
-    taken: Episodes = jax.tree.map(lambda x: x.at[lanes].get(mode="clip"), record)
-    return taken
+    steps, lengths = (x.at[lanes].get(mode="clip") for x in (games.record, games.lengths))
+    actions = steps[..., -2].astype(jnp.int32)
+    return Episodes(steps[..., :-2], actions, steps[..., -1], lengths)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=7)
@@ -278,18 +276,20 @@ def _play(
 
     def is_under_way(carry: tuple[_Games, jax.Array]) -> jax.Array:
         games, _ = carry
-        ready = (games.ended == form.batch).sum(dtype=jnp.int32)
+        ready = (games.lengths > 0).all(1).sum(dtype=jnp.int32)
         some_left = games.places.live.any() | (games.begun < form.batch).any()
         return (ready < wanted) & some_left
 
     def some_steps(carry: tuple[_Games, jax.Array]) -> tuple[_Games, jax.Array]:
         games, steps = carry
         games = _fill(environment, form, params, of_episodes, order, games)
-        lanes = games.places.lane
-        playing = jax.tree.map(lambda x: x.at[lanes].get(mode="clip"), policies)
+        places = games.places
+        playing = jax.tree.map(lambda x: x.at[places.lane].get(mode="clip"), policies)
+        draws = _draw(places.key, places.step, form.refill)
 
-        def one_step(_: Any, games: _Games) -> _Games:
-            return _step_all(environment, form, params, playing, games)
+        def one_step(i: jax.Array, games: _Games) -> _Games:
+            uniforms, of_step = jax.tree.map(lambda x: x[i], draws)
+            return _step_all(environment, form, params, playing, uniforms, of_step, games)
 
         return lax.fori_loop(0, form.refill, one_step, games), steps + form.refill
 
@@ -328,38 +328,53 @@ def _fill(
     )
 
 
+def _draw(keys: jax.Array, steps: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
+    """The random numbers of the next steps of each place, `[count, P]`.
+
+    Returns:
+        Those that decide on the actions, and the keys of the environment's steps; a step with the
+        number -1 has the key of a reset.
+    """
+
+    def one(key: jax.Array, number: jax.Array) -> tuple[jax.Array, jax.Array]:
+        of_action, of_step = jax.random.split(jax.random.fold_in(key, number))
+        return jax.random.uniform(of_action, dtype=jnp.float32), of_step
+
+    numbers = steps[None] + jnp.arange(1, count + 1, dtype=steps.dtype)[:, None]
+    draws: tuple[jax.Array, jax.Array] = jax.vmap(jax.vmap(one), (None, 0))(keys, numbers)
+    return draws
+
+
 def _step_all(
     environment: FunctionalEnvironment,
     form: _Form,
     params: Any,
     policies: Policy,
+    uniforms: jax.Array,
+    of_step: jax.Array,
     games: _Games,
 ) -> _Games:
     """One step at every place; what is done at those without an episode counts for nothing."""
-    begun, ended, record, places = games
-    step_one = functools.partial(_step, environment)
-    actions, state, after, rewards, ends = jax.vmap(step_one, (0, 0, 0, 0, 0, None))(
-        policies, places.key, places.state, places.seen, places.step, params
+    begun, lengths, record, places = games
+
+    def one(policy: Policy, uniform: jax.Array, key: jax.Array, state: Any, seen: jax.Array) -> Any:
+        action = policy.act(uniform, seen)
+        state, reward, ended = environment.step(key, state, action, params)
+        reward = jnp.asarray(reward, jnp.float32)
+        played = jnp.concatenate([seen, jnp.stack([action.astype(jnp.float32), reward])])
+        return played, state, _observe(environment, state, params), ended
+
+    played, state, after, ends = jax.vmap(one)(
+        policies, uniforms, of_step, places.state, places.seen
     )
     counts = places.live & (places.step >= 0)
-    at = (jnp.where(counts, places.lane, form.width), places.step, places.episode)
-    step = places.step + 1
-    record = Episodes(
-        _written(record.observations, at, places.seen),
-        _written(record.actions, at, actions),
-        _written(record.rewards, at, rewards),
-        _written(record.lengths, (at[0], at[2]), step),
-    )
+    lane, step = jnp.where(counts, places.lane, form.width), places.step + 1
+    record = record.at[lane, places.step, places.episode].set(played, mode="drop")
     ends = counts & (ends | (step >= form.max_steps))
-    ended = ended.at[jnp.where(ends, places.lane, form.width)].add(1, mode="drop")
+    lane = jnp.where(ends, places.lane, form.width)
+    lengths = lengths.at[lane, places.episode].set(step, mode="drop")
     places = places._replace(state=state, seen=after, step=step, live=places.live & ~ends)
-    return _Games(begun, ended, record, places)
-
-
-def _written(array: Any, at: tuple[jax.Array, ...], values: jax.Array) -> jax.Array:
-    """An array with values at places of its own; those outside of it are left out."""
-    result: jax.Array = array.at[at].set(values, mode="drop")
-    return result
+    return _Games(begun, lengths, record, places)
 
 
 def _begin(
@@ -372,23 +387,6 @@ def _begin(
     else:
         state, step = environment.reset(of_reset, params), jnp.int32(0)
     return state, _observe(environment, state, params), step
-
-
-def _step(
-    environment: FunctionalEnvironment,
-    policy: Policy,
-    key: jax.Array,
-    state: Any,
-    seen: jax.Array,
-    step: jax.Array,
-    params: Any,
-) -> tuple[Any, ...]:
-    """One step of one episode. The key of the step is a reset's if its number is -1."""
-    of_action, of_step = jax.random.split(jax.random.fold_in(key, step + 1))
-    action = policy.act(jax.random.uniform(of_action, dtype=jnp.float32), seen)
-    state, reward, ended = environment.step(of_step, state, action, params)
-    after = _observe(environment, state, params)
-    return action, state, after, jnp.asarray(reward, jnp.float32), ended
 
 
 def _observe(environment: FunctionalEnvironment, state: Any, params: Any) -> jax.Array:

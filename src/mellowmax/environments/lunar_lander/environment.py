@@ -14,10 +14,11 @@ from ..._common import checks
 from ..._rows.pytrees import pytree
 from ..._typing import ArrayLike
 from .bodies import VIEW
-from .fleet import fly
+from .fleet import fly_numbers
+from .kernels import pack, unpack
 from .launch import start
 from .outcome import World, observation
-from .state import State, Step
+from .state import State, Step, kinds
 from .vectors import Array
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Params",
     "dispersion",
     "launch",
+    "named",
     "observe",
     "params",
     "reset",
@@ -89,8 +91,10 @@ def params(
     return Params(*(np.float32(x) for x in numbers))
 
 
-def reset(key: jax.Array, params: Params) -> State:
+def reset(key: jax.Array, params: Params) -> jax.Array:
     """The lander where an episode begins: high above the pad, with a random push and random ground.
+
+    A lander is a row of numbers, which `named` gives names to.
 
     Examples:
         >>> import jax
@@ -102,7 +106,7 @@ def reset(key: jax.Array, params: Params) -> State:
     return step(of_step, launch(of_start), 0, params).state
 
 
-def step(key: jax.Array, state: State, action: ArrayLike, params: Params) -> Step:
+def step(key: jax.Array, state: jax.Array, action: ArrayLike, params: Params) -> Step:
     """Take an action for a fiftieth of a second.
 
     Args:
@@ -136,12 +140,23 @@ def dispersion(key: jax.Array) -> tuple[Array, Array]:
     return one, two
 
 
-def observe(state: State, params: Params) -> jax.Array:
+def observe(state: jax.Array, params: Params) -> jax.Array:
     """What is seen of a lander, `[8]`: x, y, their speeds, angle, its speed, legs on the ground."""
-    return jnp.stack(observation(state, jnp.asarray(params.height_scale, jnp.float32)))
+    return jnp.stack(observation(named(state), jnp.asarray(params.height_scale, jnp.float32)))
 
 
-def launch(key: jax.Array) -> State:
+def named(state: jax.Array) -> State:
+    """All that is kept of a lander, or of many, `[..., 78]`, by name.
+
+    Examples:
+        >>> import jax
+        >>> print(named(launch(jax.random.key(0))).hull.place.centre.x)
+        10.0
+    """
+    return unpack(jnp.moveaxis(state, -1, 0), kinds())
+
+
+def launch(key: jax.Array) -> jax.Array:
     """A lander before the step that `reset` takes.
 
     In a loop over many landers a launched one can stand in for one whose episode has ended: its
@@ -150,10 +165,10 @@ def launch(key: jax.Array) -> State:
 
     Examples:
         >>> import jax
-        >>> print(launch(jax.random.key(0)).fresh)
+        >>> print(named(launch(jax.random.key(0))).fresh)
         True
     """
-    return start(list(jax.random.uniform(key, (16,), jnp.float32)))
+    return pack(start(list(jax.random.uniform(key, (16,), jnp.float32))))
 
 
 def world(params: Params) -> World:
@@ -168,11 +183,10 @@ def world(params: Params) -> World:
 
 
 @custom_vmap  # type: ignore[untyped-decorator]
-def _step(state: State, action: Array, one: Array, two: Array, world: World) -> Step:
+def _step(state: Array, action: Array, one: Array, two: Array, world: World) -> Step:
     """A step of one lander: a row of one."""
     row = jax.tree.map(lambda x: x[None], (state, action, one, two, world))
-    result: Step = jax.tree.map(lambda x: x[0], fly(*row))
-    return result
+    return Step(*(x[0] for x in fly_numbers(*row)))
 
 
 @_step.def_vmap  # type: ignore[untyped-decorator]
@@ -180,7 +194,7 @@ def _row(size: int, batched: Any, *arguments: Any) -> tuple[Step, Any]:
     """A row of landers."""
 
     def all_of(x: Array, is_batched: bool) -> Array:
-        return x if is_batched else jnp.broadcast_to(x, (size,))
+        return x if is_batched else jnp.broadcast_to(x, (size, *x.shape))
 
-    result = fly(*jax.tree.map(all_of, arguments, tuple(batched)))
+    result = Step(*fly_numbers(*jax.tree.map(all_of, arguments, tuple(batched))))
     return result, jax.tree.map(lambda _: True, result)

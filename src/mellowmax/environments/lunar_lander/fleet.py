@@ -4,8 +4,10 @@ Most landers are in free flight. All of them are flown as if they were, and thos
 ground are left; these are gathered into blocks of their own, and take the long way. So a block in
 free flight does not wait for one that has a contact to solve.
 
-`fly` is `physics.advance` for any number of landers. It is its own rule for `vmap`: landers that
-are `vmap`ped over, once or more often, become one long row of landers, which is cut into blocks.
+`fly` is `physics.advance` for any number of landers. `fly_numbers` is the same for landers whose
+numbers are the rows of an array, so that a loop over steps carries one array and not 78. It is its
+own rule for `vmap`: landers that are `vmap`ped over, once or more often, become one long row of
+landers, which is cut into blocks.
 """
 
 from __future__ import annotations
@@ -27,7 +29,14 @@ from .solve import CHUNK
 from .state import State, Step, kinds
 from .vectors import Array, select
 
-__all__ = ["fly", "fly_in_blocks", "fly_in_kernels", "fly_rows", "restart_rows"]
+__all__ = [
+    "fly",
+    "fly_in_blocks",
+    "fly_in_kernels",
+    "fly_numbers",
+    "fly_rows",
+    "restart_rows",
+]
 
 CPU_BLOCK, CPU_NEAR_BLOCK = 256, 32
 """How many landers are in a block: in free flight, and near the ground."""
@@ -38,7 +47,6 @@ FEW_ITERATIONS = 2 * CHUNK
 for its slowest lander, the sixth is gathered too."""
 
 
-@custom_vmap  # type: ignore[untyped-decorator]
 def fly(state: State, action: Array, one: Array, two: Array, world: World) -> Step:
     """A step of each of a row of landers; the arguments are `physics.advance`'s, `[n]` each."""
     arguments = (state, action, one, two, world)
@@ -48,17 +56,60 @@ def fly(state: State, action: Array, one: Array, two: Array, world: World) -> St
     return result
 
 
-@fly.def_vmap  # type: ignore[untyped-decorator]
-def _many_rows(size: int, batched: Any, *arguments: Any) -> tuple[Step, Any]:
+@custom_vmap  # type: ignore[untyped-decorator]
+def fly_numbers(
+    numbers: Array, action: Array, one: Array, two: Array, world: World
+) -> tuple[Array, Array, Array]:
+    """`fly`, of landers that are the rows of an array, as `kernels.pack` gives one lander.
+
+    Args:
+        numbers: `[n, 78]`.
+        action: `[n]`, as all others.
+        one: their dispersion.
+        two: likewise.
+        world: their worlds.
+
+    Returns:
+        The landers, their rewards, and whether their episodes have ended.
+    """
+    arguments = (numbers, action, one, two, world)
+    if jax.default_backend() == "cpu":
+        return _numbers_in_blocks(*arguments)
+    result: tuple[Array, Array, Array] = lax.platform_dependent(
+        *arguments, cuda=_numbers_in_kernels, default=_numbers_in_blocks
+    )
+    return result
+
+
+@fly_numbers.def_vmap  # type: ignore[untyped-decorator]
+def _many_rows(size: int, batched: Any, *arguments: Any) -> tuple[tuple[Array, ...], Any]:
     """Rows of landers as one row."""
 
     def flat(x: Array, is_batched: bool) -> Array:
         rows = x if is_batched else jnp.broadcast_to(x, (size, *x.shape))
-        return rows.reshape(-1)
+        return rows.reshape(-1, *rows.shape[2:])
 
-    result = fly(*jax.tree.map(flat, arguments, tuple(batched)))
-    rows = jax.tree.map(lambda x: x.reshape(size, -1), result)
+    result = fly_numbers(*jax.tree.map(flat, arguments, tuple(batched)))
+    rows = jax.tree.map(lambda x: x.reshape(size, -1, *x.shape[1:]), result)
     return rows, jax.tree.map(lambda _: True, rows)
+
+
+def _numbers_in_blocks(
+    numbers: Array, action: Array, one: Array, two: Array, world: World
+) -> tuple[Array, Array, Array]:
+    step = fly_in_blocks(unpack(numbers.T, kinds()), action, one, two, world)
+    return pack(step.state).T, step.reward, step.terminated
+
+
+def _numbers_in_kernels(
+    numbers: Array, action: Array, one: Array, two: Array, world: World
+) -> tuple[Array, Array, Array]:
+    (rows, told), _ = _padded((numbers.T, Told(action, one, two, world)), len(action), GPU_BLOCK)
+    rows, reward, terminated = fly_rows(rows, told)
+    first: tuple[Array, Array, Array] = jax.tree.map(
+        lambda x: x[: len(action)], (rows.T, reward, terminated)
+    )
+    return first
 
 
 def fly_in_blocks(
@@ -126,7 +177,11 @@ def _padded(arguments: Any, count: int, block: int) -> tuple[Any, int]:
     missing = rows * block - count
     if not missing:
         return arguments, rows
-    pad = functools.partial(jnp.pad, pad_width=(0, missing), mode="edge")
+
+    def pad(x: Array) -> Array:
+        before = [(0, 0)] * (x.ndim - 1)
+        return jnp.pad(x, [*before, (0, missing)], mode="edge")
+
     return jax.tree.map(pad, arguments), rows
 
 

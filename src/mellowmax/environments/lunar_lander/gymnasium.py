@@ -14,8 +14,9 @@ import numpy.typing as npt
 from ..._common import checks
 from ..._common.extras import needed_by
 from ..render_modes import check_mode, check_started, needs_pillow, warn_of_no_mode
-from .environment import Params, dispersion, launch, observe, params, world
+from .environment import Params, dispersion, launch, named, params, world
 from .fleet import fly
+from .outcome import observation
 from .state import State, Step
 from .vectors import select
 
@@ -291,7 +292,7 @@ class _Landers:
     def _step(self, actions: npt.NDArray[np.int32]) -> Step:
         if self.states is None:
             keys = jax.random.split(jax.random.key(0), len(self.words))
-            self.states = jax.vmap(launch)(keys)
+            self.states = named(jax.vmap(launch)(keys))
         self.steps = self.steps + np.int32(1)
         drawn = _draw(self.words, self.steps, self.launched, self.states)
         after: Step = _fly(drawn[0], self._padded(actions), *drawn[1:], self.worlds)
@@ -320,7 +321,13 @@ class _Landers:
 
 
 _fly = jax.jit(fly)
-_observe = jax.jit(jax.vmap(observe, (0, None)))
+
+
+@functools.partial(jax.jit)
+def _observe(states: State, params: Params) -> jax.Array:
+    """What is seen of landers, `[n, 8]`."""
+    scale = jnp.asarray(params.height_scale, jnp.float32)
+    return jnp.stack(observation(states, scale), axis=-1)
 
 
 @functools.partial(jax.jit)
@@ -333,7 +340,7 @@ def _draw(
         word: jax.Array, number: jax.Array, begins: jax.Array, state: State
     ) -> tuple[State, jax.Array, jax.Array]:
         of_launch, of_step = jax.random.split(jax.random.fold_in(jax.random.key(word), number))
-        return select(begins, launch(of_launch), state), *dispersion(of_step)
+        return select(begins, named(launch(of_launch)), state), *dispersion(of_step)
 
     result: tuple[State, jax.Array, jax.Array] = jax.vmap(one)(words, steps, launched, states)
     return result

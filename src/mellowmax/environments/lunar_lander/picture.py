@@ -42,8 +42,8 @@ def draw_lander(state: State, action: int = 0) -> npt.NDArray[np.uint8]:
 
     Examples:
         >>> import jax
-        >>> from mellowmax.environments.lunar_lander import launch
-        >>> draw_lander(launch(jax.random.key(0))).shape
+        >>> from mellowmax.environments.lunar_lander import launch, named
+        >>> draw_lander(named(launch(jax.random.key(0)))).shape
         (400, 600, 3)
     """
     image = Image.new("RGB", (SIZE[0] * FINE, SIZE[1] * FINE), SKY)

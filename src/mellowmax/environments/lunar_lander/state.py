@@ -118,7 +118,8 @@ class State(NamedTuple):
 class Step(NamedTuple):
     """What a step leads to."""
 
-    state: State
+    state: Any
+    """A `State`, or in `environment` its numbers."""
     reward: Array
     terminated: Array
 
