@@ -22,7 +22,7 @@ from .episodes import Episodes
 from .network import Policy
 from .progress import ProgressReporter
 from .reinforce import Reinforce, ReinforceState
-from .rollouts.rollouts import Played, Rollouts, batch_keys
+from .rollouts.rollouts import LAUNCHED_AT_ONCE, Played, Rollouts, batch_keys
 
 __all__ = ["Block", "Checkpoints", "Lanes"]
 
@@ -161,7 +161,7 @@ def _init(
     return states
 
 
-@functools.partial(jax.jit)
+@functools.partial(jax.jit, compiler_options=LAUNCHED_AT_ONCE)
 def _update(
     learners: Reinforce,
     states: ReinforceState,

@@ -24,7 +24,7 @@ from ..._common.discount import discount_of
 from ..._common.evaluation import MAX_STEPS
 from ..episodes import Episodes, padded_length
 from ..network import Policy
-from .rollouts import Played, batch_keys, name_of
+from .rollouts import LAUNCHED_AT_ONCE, Played, batch_keys, name_of
 
 __all__ = ["FunctionalEnvironment", "FunctionalRollouts"]
 
@@ -166,15 +166,15 @@ class _Form(NamedTuple):
     def of(cls, width: int, batch: int, max_steps: int) -> _Form:
         """What suits the device."""
         kind = "cpu" if jax.default_backend() == "cpu" else "accelerator"
-        share, refill, group = FORMS[kind]
+        share, refill = FORMS[kind]
         places = max(1, int(share * width * batch))
-        return cls(width, batch, max_steps, places, refill, -(-places // 4), min(width, group))
+        return cls(width, batch, max_steps, places, refill, -(-places // 4), -(-width // 4))
 
 
-FORMS = {"cpu": (0.5, 4, 8), "accelerator": (0.5, 8, 256)}
-"""How many places there are for each episode of all batches, `refill`, and `group`. On an
-accelerator a step takes about as long for few places as for many, and a training as long as the
-slowest of its runs: places beyond those that keep it busy stay empty."""
+FORMS = {"cpu": (0.5, 4), "accelerator": (0.5, 8)}
+"""How many places there are for each episode of all batches, and `refill`. On an accelerator a step
+takes about as long for few places as for many, and a training as long as the slowest of its runs:
+places beyond those that keep it busy stay empty."""
 
 
 class _Places(NamedTuple):
@@ -244,7 +244,9 @@ def _take(games: _Games, lanes: jax.Array) -> Episodes:
     return Episodes(steps[..., :-2], actions, steps[..., -1], lengths)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=7)
+@functools.partial(
+    jax.jit, static_argnums=(0, 1), donate_argnums=7, compiler_options=LAUNCHED_AT_ONCE
+)
 def _play(
     environment: FunctionalEnvironment,
     form: _Form,
@@ -272,13 +274,12 @@ def _play(
     """
     of_batch = batch_keys(keys, numbers)
     of_episodes = jax.vmap(lambda key: jax.random.split(key, form.batch))(of_batch)
-    wanted = min(form.group, form.width)
 
     def is_under_way(carry: tuple[_Games, jax.Array]) -> jax.Array:
         games, _ = carry
         ready = (games.lengths > 0).all(1).sum(dtype=jnp.int32)
         some_left = games.places.live.any() | (games.begun < form.batch).any()
-        return (ready < wanted) & some_left
+        return (ready < form.group) & some_left
 
     def some_steps(carry: tuple[_Games, jax.Array]) -> tuple[_Games, jax.Array]:
         games, steps = carry

@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Generator, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -27,12 +27,19 @@ from ..._typing import Integers
 from ..episodes import Episodes
 from ..network import Policy
 
-__all__ = ["EVERY_LANE", "WIDTH", "Played", "Rollouts", "batch_keys", "name_of"]
+__all__ = ["EVERY_LANE", "LAUNCHED_AT_ONCE", "WIDTH", "Played", "Rollouts", "batch_keys", "name_of"]
 
 WIDTH = 32
 """How many lanes there are on a CPU, whether a run is in each of them or not. Matrix products and
 exponentials round differently at other widths, and a run must give the same numbers whatever runs
 are beside it."""
+LAUNCHED_AT_ONCE: Any = {
+    "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,"
+    "DYNAMIC_SLICE_FUSION,WHILE,CONDITIONAL",
+    "xla_gpu_graph_min_graph_size": 1,
+}
+"""Options of compiling, which matter on a GPU alone: the small kernels of a program, and its loops,
+are launched together. Launched one by one, most of the time of a step is that of launching."""
 EVERY_LANE = np.arange(WIDTH, dtype=np.int32)
 
 
