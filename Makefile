@@ -16,12 +16,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 test: install
-	$(BIN)/pytest --numprocesses auto --dist loadgroup
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 # Before a release: all tests as users run the code (fully optimised), the long statistical ones with
 # them, and every item of the reproduction.
 release-tests: install reproduce
-	XLA_FLAGS= $(BIN)/pytest --numprocesses auto --dist loadgroup -m "release or not release"
+	XLA_FLAGS= $(BIN)/pytest --numprocesses auto --dist loadfile -m "release or not release"
 
 reproduce: install
 	$(BIN)/mellowmax reproduce $(ITEMS) --scale quick --out reproduction

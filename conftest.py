@@ -8,9 +8,6 @@ everything as users do, and so do some tests of numbers, at every run (`conftest
 
 pytest imports a module such as `mellowmax/planning/solve.py` for its examples. Where that comes
 before the import of its package, the module takes the place of the function of the same name.
-
-Of the two processes that share the tests, each has whole files, and one has all of Lunar Lander,
-whose program takes longest to compile.
 """
 
 from __future__ import annotations
@@ -39,7 +36,6 @@ if "XLA_FLAGS" not in os.environ:
     os.environ["XLA_FLAGS"] = " ".join(flags)
 
 import jax
-import pytest
 
 import mellowmax.deep
 import mellowmax.learning
@@ -48,10 +44,3 @@ import mellowmax.planning  # noqa: F401
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests one process runs."""
-    for item in items:
-        group = "lunar_lander" if "lunar_lander" in str(item.path) else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
