@@ -175,3 +175,14 @@ def test_a_policy_that_is_no_number_draws_nothing(library):
     if library.name == "jax":
         traced = jax.jit(mm.choose)(policy, np.array([0.2, 0.2]))
         np.testing.assert_array_equal(traced, [0, -1])
+
+
+def test_an_accelerator_finds_the_temperatures_that_a_cpu_finds(monkeypatch):
+    """It adds a few actions one by one and takes several steps at a time: here on a CPU that is
+    taken for one, with as many rows as no other test has, so that a program of its own is made."""
+    rng = np.random.default_rng(0)
+    q = rng.normal(size=(37, 5)) * 10.0 ** rng.uniform(-8, 8, (37, 1))
+    expected = mm.mellowmax_temperature(q, 7.0)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    got = mm.mellowmax_temperature(jax.numpy.asarray(q), 7.0)
+    np.testing.assert_allclose(got, expected, rtol=1e-13)

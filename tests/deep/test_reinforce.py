@@ -22,6 +22,7 @@ from mellowmax.deep import (
     ReinforceState,
     reinforce,
 )
+from mellowmax.deep.episodes import _earned_by_halves, _earned_step_by_step
 
 gradient = functools.partial(
     jax.jit(Reinforce.gradient), reinforce(Boltzmann(1.0))
@@ -425,6 +426,19 @@ def test_what_is_earned_from_a_step_on(discount):
     got = episodes.earned(discount)
     np.testing.assert_allclose(got, earned_by_hand(episodes, discount), rtol=1e-12, atol=1e-13)
     assert (np.asarray(got)[~np.asarray(episodes.live())] == 0).all()
+
+
+@pytest.mark.parametrize("steps", [1, 7, 256])
+def test_an_accelerator_adds_up_by_halves_what_a_cpu_adds_step_by_step(steps):
+    rng = np.random.default_rng(steps)
+    discounts, rewards = rng.random((steps, 3)), rng.normal(size=(steps, 3))
+    one, other = (
+        function(jnp.asarray(discounts), jnp.asarray(rewards))
+        for function in (_earned_by_halves, _earned_step_by_step)
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+    expected = sum(rewards[t] * np.prod(discounts[:t], axis=0) for t in range(steps))
+    np.testing.assert_allclose(one[0], expected, rtol=1e-12, atol=1e-14)
 
 
 def test_the_return_is_the_sum_of_the_rewards():
