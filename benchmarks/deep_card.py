@@ -26,15 +26,16 @@ import mellowmax as mm
 from mellowmax.deep import Network, Policy, reinforce, train
 from mellowmax.environments import lunar_lander
 from mellowmax.experiments.boltzmann_or_mellowmax import BoltzmannOrMellowmax
+from mellowmax.experiments.items import fig11
 
-BETAS, OMEGAS = (1.0, 2.0, 3.0, 5.0, 10.0), (3.0, 5.0, 7.0, 8.0, 11.0)
-EPISODES = 40_000
+CONFIG = fig11.Config()
 
 
 def learner():
-    parameters = np.array([*BETAS, *OMEGAS])
+    parameters = np.array([*CONFIG.betas, *CONFIG.omegas])
+    kinds = np.repeat([0.0, 1.0], [len(CONFIG.betas), len(CONFIG.omegas)])
     return reinforce(
-        BoltzmannOrMellowmax(parameters, np.repeat([0.0, 1.0], 5)),
+        BoltzmannOrMellowmax(parameters, kinds),
         discount=1.0,
         reward_to_go=False,
     )
@@ -56,10 +57,10 @@ def trained(runs, seconds, at_second=None):
     train(
         learner(),
         lunar_lander.params(height="2016"),
-        episodes=EPISODES,
+        episodes=CONFIG.episodes,
         runs=runs,
-        bin=500,
-        solved_return=200.0,
+        bin=fig11.PAPER_BIN,
+        solved_return=fig11.SOLVED_RETURN,
         callback=callback,
     )
     return lines

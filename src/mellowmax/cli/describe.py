@@ -106,8 +106,8 @@ def describe_training(paths: Sequence[Path]) -> Result:
     returns = [run for block in blocks for run in block["returns"]]
     bin = text["bin"]
     played = [run[: count // bin] / bin for run, count in zip(returns, counts, strict=True)]
-    last = max(1, LAST // bin)
-    ends = [float(run[-last:].mean(dtype=np.float64)) for run in played if len(run)]
+    bins = max(1, LAST // bin)
+    ends = [float(run[-bins:].mean(dtype=np.float64)) for run in played if len(run)]
     mean = float(np.mean(ends)) if ends else None
     lanes = [len(block["done"]) for block in blocks]
     numbers = {

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -31,16 +30,22 @@ from .._common.discount import DEFAULT
 from .._rows.arguments import check_parameter
 from .._typing import ArrayLike
 from ..softmax import EpsilonGreedy, Max, Mean, Mellowmax, Softmax
-from .episodes import CHUNK, Episodes
+from .episodes import Episodes
+from .gradients import (
+    error,
+    in_chunks,
+    mean_of_others,
+    n_steps,
+    normalised,
+    objective,
+    sum_of_gradients,
+)
 from .network import HeldTemperature, Network, Policy
 
 __all__ = ["ADAM", "BASELINES", "Reinforce", "ReinforceState", "reinforce"]
 
 BASELINES = ("none", "others", "network")
 AVERAGES = ("episodes", "steps", "none")
-STEPS, ACCELERATOR_STEPS = 32, 256
-"""How many steps of all episodes a gradient is computed of at a time: `padded_length` is a multiple
-of them."""
 ADAM = optax.scale_by_adam(np.float32(0.9), np.float32(0.999))  # or JAX's 64 bits would show
 
 
@@ -130,9 +135,9 @@ class Reinforce:
         ascent = self.gradient(self.policy(state), episodes, advantages)
         correction = None
         if state.baseline is not None and targets is not None:
-            error = functools.partial(_error, count=self._count(episodes))
+            missed = functools.partial(error, count=n_steps(episodes))
             data = (episodes.observations, targets, episodes.live())
-            correction = _sum_of_gradients(error, state.baseline, episodes.lengths, *data)
+            correction = sum_of_gradients(missed, state.baseline, episodes.lengths, *data)
         return self._stepped(state, ascent, correction)
 
     def _stepped(
@@ -172,7 +177,7 @@ class Reinforce:
         live = episodes.live().reshape(-1)
         columns = (episodes.observations, episodes.actions, advantages, targets)
         rows = jax.tree.map(lambda x: jnp.asarray(x).reshape(-1, *x.shape[2:]), columns)
-        n_steps = live.sum(dtype=jnp.int32)
+        count = live.sum(dtype=jnp.int32)
 
         def one_epoch(epoch: jax.Array, state: ReinforceState) -> ReinforceState:
             draws = jax.random.uniform(jax.random.fold_in(key, epoch), live.shape, jnp.float32)
@@ -181,19 +186,19 @@ class Reinforce:
 
             def one(i: jax.Array, state: ReinforceState) -> ReinforceState:
                 chosen = lax.dynamic_slice_in_dim(order, i * size, size)
-                counts = i * size + jnp.arange(size, dtype=jnp.int32) < n_steps
+                counts = i * size + jnp.arange(size, dtype=jnp.int32) < count
                 seen, actions, weights, wanted = jax.tree.map(lambda x: x[chosen], rows)
                 weights = jnp.where(counts, weights, 0)
                 share = counts.sum(dtype=jnp.int32).astype(weights.dtype)
-                ascent = jax.grad(_objective)(
+                ascent = jax.grad(objective)(
                     state.network, self.softmax, seen, actions, weights, share
                 )
                 correction = None
                 if wanted is not None:
-                    correction = jax.grad(_error)(state.baseline, seen, wanted, counts, count=share)
+                    correction = jax.grad(error)(state.baseline, seen, wanted, counts, count=share)
                 return self._stepped(state, ascent, correction)
 
-            steps: ReinforceState = lax.fori_loop(0, -(-n_steps // size), one, state)
+            steps: ReinforceState = lax.fori_loop(0, -(-count // size), one, state)
             return steps
 
         result: ReinforceState = lax.fori_loop(0, self.epochs, one_epoch, state)
@@ -209,109 +214,35 @@ class Reinforce:
         """
         share = {
             "episodes": jnp.asarray(episodes.lengths.size, advantages.dtype),
-            "steps": self._count(episodes),
+            "steps": n_steps(episodes),
             "none": jnp.ones((), advantages.dtype),
         }[self.average]
 
-        def objective(
+        def weighed(
             network: Network, observations: jax.Array, actions: jax.Array, advantages: jax.Array
         ) -> jax.Array:
-            return _objective(network, policy.softmax, observations, actions, advantages, share)
+            return objective(network, policy.softmax, observations, actions, advantages, share)
 
         data = (episodes.observations, episodes.actions, advantages)
-        return _sum_of_gradients(objective, policy.network, episodes.lengths, *data)
+        return sum_of_gradients(weighed, policy.network, episodes.lengths, *data)
 
     def advantages(self, state: ReinforceState, episodes: Episodes) -> jax.Array:
         """What the actions of an episode are weighed with, `[T, B]`; 0 behind its end."""
         live = episodes.live()
         result = self._earned(episodes)
         if self.baseline == "others":
-            others = max(1, result.shape[1] - 1)
-            result = result - (result.sum(1, keepdims=True) - result) / others
+            result = result - mean_of_others(result)
         if state.baseline is not None:
-            result = result - _in_chunks(jax.vmap(state.baseline), episodes.observations)[..., 0]
+            result = result - in_chunks(jax.vmap(state.baseline), episodes.observations)[..., 0]
         result = jnp.where(live, result, 0)
         if self.normalise:
-            count = self._count(episodes)
-            centred = jnp.where(live, result - _sum(result) / count, 0)
-            deviation = jnp.sqrt(_sum(centred * centred) / count)
-            result = jnp.where(deviation > 0, centred / jnp.where(deviation > 0, deviation, 1), 0)
+            result = normalised(result, live, n_steps(episodes))
         return result
-
-    def _count(self, episodes: Episodes) -> jax.Array:
-        """The steps of all episodes; 1 where a lane has none."""
-        return jnp.maximum(1, episodes.lengths.sum(dtype=jnp.int32)).astype(episodes.rewards.dtype)
 
     def _earned(self, episodes: Episodes) -> jax.Array:
         """What each step is weighed with before the baseline is subtracted."""
         result = episodes.earned(DEFAULT if self.discount is None else self.discount)
         return result if self.reward_to_go else jnp.broadcast_to(result[0], result.shape)
-
-
-def _objective(
-    network: Network,
-    softmax: Softmax,
-    observations: jax.Array,
-    actions: jax.Array,
-    advantages: jax.Array,
-    share: jax.Array,
-) -> jax.Array:
-    """The log-probabilities of actions, weighed with their advantages."""
-    log_policy = jax.vmap(Policy(network, softmax).log_probabilities)(observations)
-    taken = jnp.take_along_axis(log_policy, actions[:, None], axis=1)[:, 0]
-    # An action that was not taken may have the probability 0, and its logarithm.
-    return jnp.where(advantages == 0, 0, taken * advantages).sum() / share
-
-
-def _error(
-    baseline: Network,
-    observations: jax.Array,
-    targets: jax.Array,
-    live: jax.Array,
-    count: jax.Array,
-) -> jax.Array:
-    """Half the mean squared error of what a baseline predicts."""
-    missed = jnp.where(live, jax.vmap(baseline)(observations)[:, 0] - targets, 0)
-    return (missed * missed).sum() / (2 * count)
-
-
-def _chunks(array: jax.Array) -> jax.Array:
-    """`[T, B, ...]` as `[chunks, CHUNK * B, ...]`."""
-    return array.reshape(-1, CHUNK * array.shape[1], *array.shape[2:])
-
-
-def _in_chunks(function: Callable[[jax.Array], jax.Array], array: jax.Array) -> jax.Array:
-    """A function of `[CHUNK * B, ...]` applied to `[T, B, ...]`."""
-    result: jax.Array = lax.map(function, _chunks(array))
-    return result.reshape(*array.shape[:2], *result.shape[2:])
-
-
-def _sum(array: jax.Array) -> jax.Array:
-    """The sum of `[T, B]`, chunk by chunk."""
-    zero = jnp.zeros((), array.dtype)
-    total: jax.Array = lax.scan(lambda sum, x: (sum + x.sum(), None), zero, _chunks(array))[0]
-    return total
-
-
-def _sum_of_gradients(
-    objective: Callable[..., jax.Array], network: Network, lengths: jax.Array, *data: jax.Array
-) -> Network:
-    """The gradient of the sum of an objective over `data`, each `[T, B, ...]`.
-
-    It is added up some steps at a time, up to the end of the longest episode.
-    """
-    steps = STEPS if jax.default_backend() == "cpu" else ACCELERATOR_STEPS
-
-    def add(i: jax.Array, total: Network) -> Network:
-        parts = (lax.dynamic_slice_in_dim(x, i * steps, steps) for x in data)
-        rows = (x.reshape(-1, *x.shape[2:]) for x in parts)
-        more: Network = jax.tree.map(jnp.add, total, jax.grad(objective)(network, *rows))
-        return more
-
-    total: Network = lax.fori_loop(
-        0, -(-lengths.max() // steps), add, jax.tree.map(jnp.zeros_like, network)
-    )
-    return total
 
 
 def reinforce(

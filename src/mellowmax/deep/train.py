@@ -150,8 +150,8 @@ def train(
         key_data(seed, settings)[setting],
         np.tile(numbers, len(setting) // len(numbers)),
     )
-    firsts = range(0, len(setting), width)
-    owners = [device.process_index for device, _ in zip(itertools.cycle(everyone), firsts)]
+    shares = list(zip(range(0, len(setting), width), itertools.cycle(everyone)))
+    owners = [device.process_index for _, device in shares]
     log = functools.partial(
         EpisodeLog.empty,
         episodes=n_episodes,
@@ -171,7 +171,7 @@ def train(
             checkpoints = Checkpoints(directory, name, seconds_between_checkpoints)
         blocks = [
             Block(lanes, first, width, device, rollouts, log, checkpoints)
-            for first, device in zip(firsts, itertools.cycle(everyone))
+            for first, device in shares
             if device.process_index == here
         ]
         reporter = ProgressReporter(callback, [block.state.log for block in blocks])

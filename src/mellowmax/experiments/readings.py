@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ..deep import Episodes, Network, Policy, Reinforce, ReinforceState, reinforce
+from ..deep.gradients import mean_of_others, n_steps, normalised
 from .boltzmann_or_mellowmax import BoltzmannOrMellowmax
 
 __all__ = ["LEARNING_RATE", "READINGS", "Reading", "ReadingLearner", "Weighing", "learner_of"]
@@ -88,13 +89,9 @@ class ReadingLearner(Reinforce):
         assert self.discount is not None
         earned = episodes.earned(self.discount)
         result = jnp.where(weighing.to_go == 1.0, earned, earned[0])
-        mean = (result.sum(1, keepdims=True) - result) / (result.shape[1] - 1)
-        result = jnp.where(live, result - jnp.where(weighing.others == 1.0, mean, 0), 0)
-        steps = jnp.maximum(1, episodes.lengths.sum(dtype=jnp.int32)).astype(result.dtype)
-        centred = jnp.where(live, result - result.sum() / steps, 0)
-        deviation = jnp.sqrt((centred * centred).sum() / steps)
-        normalised = jnp.where(deviation > 0, centred / jnp.where(deviation > 0, deviation, 1), 0)
-        result = jnp.where(weighing.normalised == 1.0, normalised, result)
+        others = jnp.where(weighing.others == 1.0, mean_of_others(result), 0)
+        result, steps = jnp.where(live, result - others, 0), n_steps(episodes)
+        result = jnp.where(weighing.normalised == 1.0, normalised(result, live, steps), result)
         share = jnp.where(weighing.per_step == 1.0, episodes.lengths.size / steps, 1)
         return result * (weighing.scale * share)
 

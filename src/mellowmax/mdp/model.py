@@ -131,10 +131,11 @@ class MDP:
         live = np.append(~self.terminal, False)  # the end is one past the last state
         if self.successors is None:
             result: Floats = self.probabilities @ live[:-1]
-            return result
-        result = np.zeros(self.probabilities.shape[:2])
-        for branch in range(self.n_branches):
-            result += self.probabilities[..., branch] * live[self.successors[..., branch]]
+        else:
+            result = np.zeros(self.probabilities.shape[:2])
+            for branch in range(self.n_branches):
+                result += self.probabilities[..., branch] * live[self.successors[..., branch]]
+        result.setflags(write=False)  # it is kept, as all that an MDP has
         return result
 
     def __repr__(self) -> str:
