@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
+from jax import lax
 
 from .._common.runs import run_keys
 from .checkpoint import BlockState, block_path, describe, load, save
@@ -28,6 +29,10 @@ __all__ = ["Block", "Checkpoints", "Lanes"]
 
 INITIAL = 2**32 - 1
 """What a run's key is folded with for its first weights; batches have the numbers from 0 on."""
+AT_A_TIME = 256
+"""How many lanes learn side by side. On an accelerator matrix products round differently for other
+numbers of them, and a run must learn the same whatever runs are beside it; and what is computed for
+so many stays in its cache."""
 LEARNING = 2**32 - 1
 """What a batch's key is folded with for what is random in learning from it."""
 
@@ -196,6 +201,8 @@ def _update(
         results = one(*jax.tree.map(lambda x: x[0], (*some, episodes)))
         learned, returns, finite = jax.tree.map(lambda x: x[None], results)
     else:
-        learned, returns, finite = jax.vmap(one)(*some, episodes)
+        learned, returns, finite = lax.map(
+            lambda lane: one(*lane), (*some, episodes), batch_size=AT_A_TIME
+        )
     states = jax.tree.map(lambda x, y: x.at[lanes].set(y, mode="drop"), states, learned)
     return states, returns, finite

@@ -126,22 +126,19 @@ class FunctionalRollouts:
         numbers = np.full(width, until, np.uint32)
         numbers[: len(done)] = done
         games = _empty(self.environment, form, params, keys, self.n_observations)
-        ready = np.arange(width)
+        taken = np.arange(width)
         while (numbers < until).any():
-            games = _renew(form, games, np.isin(np.arange(width), ready), numbers < until)
+            games = _renew(form, games, np.isin(np.arange(width), taken), numbers < until)
             order = np.argsort(numbers, kind="stable").astype(np.int32)
             games, steps = _play(
                 self.environment, form, params, policies(), keys, numbers, order, games
             )
-            ready = np.flatnonzero((np.asarray(games.lengths) > 0).all(1))
-            computed = int(steps) * form.places
-            for first in range(0, ready.size, form.group):
-                lanes = np.full(form.group, width, np.int32)  # a lane that there is not
-                some = ready[first : first + form.group]
-                lanes[: some.size] = some
-                yield Played(lanes, _take(games, lanes), computed)
-                computed = 0
-            numbers[ready] += 1
+            whole = (np.asarray(games.lengths) > 0).all(1)
+            taken = np.sort(order[whole[order]][: form.group])  # others wait for the next time
+            lanes = np.full(form.group, width, np.int32)  # a lane that there is not
+            lanes[: taken.size] = taken
+            yield Played(lanes, _take(games, lanes), int(steps) * form.places)
+            numbers[taken] += 1
 
 
 class _Form(NamedTuple):
@@ -160,7 +157,7 @@ class _Form(NamedTuple):
     most: int
     """How many places at a time."""
     group: int
-    """How many lanes learn at a time."""
+    """How many lanes learn at a time, at most."""
 
     @classmethod
     def of(cls, width: int, batch: int, max_steps: int) -> _Form:
@@ -313,7 +310,7 @@ def _fill(
     waiting = (form.batch - begun)[order]
     up_to = jnp.cumsum(waiting, dtype=jnp.int32)
     rank = jnp.arange(form.most, dtype=jnp.int32)  # of an episode among those that wait
-    at = jnp.searchsorted(up_to, rank, side="right").astype(jnp.int32)
+    at = jnp.searchsorted(up_to, rank, side="right", method="scan_unrolled").astype(jnp.int32)
     lane = order.at[at].get(mode="clip")
     there = waiting.at[at].get(mode="clip") - (up_to.at[at].get(mode="clip") - rank)
     episode = begun.at[lane].get(mode="clip") + there
