@@ -26,9 +26,11 @@ import mellowmax as mm
 from mellowmax.deep import Network, Policy, reinforce, train
 from mellowmax.environments import lunar_lander
 from mellowmax.experiments.boltzmann_or_mellowmax import BoltzmannOrMellowmax
-from mellowmax.experiments.items import fig11
+from mellowmax.experiments.items.fig11 import SOLVED_RETURN
+from mellowmax.experiments.lander_parts import Config
+from mellowmax.experiments.lander_runs import BIN
 
-CONFIG = fig11.Config()
+CONFIG = Config()
 
 
 def learner():
@@ -59,8 +61,8 @@ def trained(runs, seconds, at_second=None):
         lunar_lander.params(height="2016"),
         episodes=CONFIG.episodes,
         runs=runs,
-        bin=fig11.PAPER_BIN,
-        solved_return=fig11.SOLVED_RETURN,
+        bin=BIN,
+        solved_return=SOLVED_RETURN,
         callback=callback,
     )
     return lines

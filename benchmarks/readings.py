@@ -23,43 +23,37 @@ import json
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pandas as pd
 
 from mellowmax.deep import reinforce, train
 from mellowmax.environments import lunar_lander
 from mellowmax.experiments.items import fig11
-from mellowmax.experiments.readings import READINGS, Reading, Weighing, learner_of
+from mellowmax.experiments.lander_parts import Config
+from mellowmax.experiments.lander_runs import BIN, setting_rows
+from mellowmax.experiments.readings import COMBINATIONS, READINGS, Reading, Weighing, learner_of
 from mellowmax.experiments.store import read_table, write_table
 
 KINDS = {
     "weighings": (READINGS, None, 1000),
+    "combinations": (COMBINATIONS, None, 1000),
     "minibatches": ([Reading("whole return, minibatches of 32", 1.0, Weighing())], 1, 1000),
     "epochs": ([Reading("whole return, minibatches of 32, 3 epochs", 1.0, Weighing())], 3, 1000),
     "no-limit": ([Reading("whole return, no limit of steps", 1.0, Weighing())], None, 10_000),
 }
 """The readings, how many epochs of minibatches an update has, and the limit of steps."""
 RUNS, SEED = 40, 110
+KEYS = ["reading", "discount", "learning_rate"]
+"""What tells readings apart."""
 
 
 def settings(readings):
     """A row for each reading and setting of figure 11."""
-    config = fig11.Config()
+    config = Config()
     parameters = {"boltzmann": config.betas, "mellowmax": config.omegas}
     return pd.DataFrame(
-        [
-            {
-                "weighing": reading.name,
-                "discount": reading.discount,
-                "learning_rate": reading.learning_rate,
-                "policy": policy,
-                "parameter": parameter,
-                **reading.weighing._asdict(),
-            }
-            for reading in readings
-            for policy, several in parameters.items()
-            for parameter in several
-        ]
+        [row for reading in readings for row in setting_rows("readings", reading, parameters)]
     )
 
 
@@ -92,7 +86,7 @@ def trained(kind, runs, episodes, checkpoint, seconds):
         runs=runs,
         seed=SEED,
         max_steps=max_steps,
-        bin=fig11.PAPER_BIN,
+        bin=BIN,
         checkpoint=checkpoint,
         seconds_between_checkpoints=30.0,
         callback=callback,
@@ -101,15 +95,19 @@ def trained(kind, runs, episodes, checkpoint, seconds):
 
 
 def curves(table, result):
-    """The mean return by reading, setting and bin, with its standard error over the runs."""
-    runs, bins = result.returns.shape[-2:]
-    returns = result.returns.astype(np.float64)
-    names = ["weighing", "discount", "learning_rate", "policy", "parameter"]
-    whole = table[names].loc[table.index.repeat(bins)].reset_index(drop=True)
-    whole["episode"] = np.tile((np.arange(bins) + 0.5) * fig11.PAPER_BIN, len(table))
-    whole["mean_return"] = returns.mean(-2).ravel()
-    whole["standard_error"] = (returns.std(-2, ddof=1) / runs**0.5).ravel()
-    whole["runs"] = runs
+    """The mean return by reading, setting and bin, with its standard error over the runs.
+
+    As far as all runs of the kind have come.
+    """
+    bins = int(np.isfinite(result.returns).all((0, 1)).sum())
+    returns = result.returns[..., :bins].astype(np.float64)
+    names = [*KEYS, "policy", "parameter"]
+    whole = table.loc[table.index.repeat(bins), names].reset_index(drop=True)
+    whole["episode"] = np.tile((np.arange(bins) + 0.5) * BIN, len(table))
+    runs = returns.shape[-2]
+    whole["mean_return"] = returns.mean(-2).ravel().astype(np.float32)
+    error = returns.std(-2, ddof=1) / runs**0.5
+    whole["standard_error"], whole["runs"] = error.ravel().astype(np.float32), runs
     return whole
 
 
@@ -119,7 +117,7 @@ def main() -> None:
     parser.add_argument("--checkpoint", type=Path, required=True, help="where it is resumed from")
     parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so many")
     parser.add_argument("--runs", type=int, default=RUNS, help="of each setting")
-    parser.add_argument("--episodes", type=int, default=fig11.Config().episodes)
+    parser.add_argument("--episodes", type=int, default=Config().episodes)
     parser.add_argument("--out", type=Path, help="the table, to which this kind's rows are added")
     options = parser.parse_args()
     began = time.perf_counter()
@@ -129,12 +127,14 @@ def main() -> None:
     done = np.isfinite(result.returns).mean()
     print(f"{options.kind}: {done:.1%} of all bins, {time.perf_counter() - began:.0f} s")
     new = curves(table, result)
-    if options.out and done == 1.0:
+    if options.out:
         if options.out.exists():
             there, _ = read_table(options.out)
-            new = pd.concat([there[~there["weighing"].isin(new["weighing"])], new])
-        write_table(options.out, new, {"made_by": "benchmarks/readings.py", "seed": SEED})
-    print(fig11.distances(new.dropna()).to_string(index=False))
+            again = there.set_index(KEYS).index.isin(new.set_index(KEYS).index)
+            new = pd.concat([there[~again], new], ignore_index=True)
+        device = jax.devices()[0].device_kind
+        write_table(options.out, new, {"command": "benchmarks/readings.py", "device": device})
+    print(fig11.distances(new).to_string(index=False))
 
 
 if __name__ == "__main__":

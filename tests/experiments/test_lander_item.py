@@ -1,167 +1,259 @@
-"""Figure 11 in miniature: its tables and figures, stopping within a cell, and its verdict."""
+"""Figure 11 in miniature: its parts, tables and figures, stopping within a cell, its verdict.
+
+Compiling the lander takes half a minute, so all but the release tests train on the two-state MDP.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from mellowmax import Mellowmax
-from mellowmax.deep import DeepResult
-from mellowmax.experiments import Outcome, paper, style
+from mellowmax.deep import DeepResult, Network, Policy
+from mellowmax.environments import lunar_lander, two_state
+from mellowmax.experiments import Outcome, lander_comparisons, measured, paper, style
 from mellowmax.experiments.item import LongItem, Stopped, Work
 from mellowmax.experiments.items import fig11
+from mellowmax.experiments.lander_parts import settings
+from mellowmax.experiments.lander_runs import KEPT_RUNS, keys_of, run_rows
+from mellowmax.experiments.readings import LEARNING_RATE
 
-SMALL = fig11.Config(betas=(3.0,), omegas=(8.0,), runs=2, episodes=100, runs_of_a_cell=1)
+QUICK = fig11.SCALES["quick"]
+SMALL = dataclasses.replace(QUICK, runs=2, runs_of_a_row=1, episodes=20)
+WHOLE = fig11.SCALES["paper"]
 
 
-def made_up(learner, environment, *, episodes, runs, **options):
-    """In the place of `train`: what each run earns depends on its number alone."""
-    assert isinstance(learner.softmax, Mellowmax)
-    assert learner.softmax.omega == 8.0
-    returns = np.linspace(-200, 0, episodes) + np.array(runs)[:, None]
-    return DeepResult(returns, np.full(returns.shape, 100), None, learner)
+def made_up(table, runs, bins, shift=lambda row: 0.0):
+    """Runs that were not trained: what each earns depends on its setting and its number alone."""
+    returns = np.stack(
+        [
+            np.linspace(-200, 0, bins) + shift(row) + 10 * np.sin(np.arange(runs))[:, None]
+            for row in table.itertuples()
+        ]
+    )
+    grid = (len(table), runs)
+    network = Network((np.ones((*grid, 3), np.float32),))
+    solved = np.broadcast_to(np.arange(runs) % 2 * 500, grid)
+    return run_rows(table, DeepResult(returns, returns * 0 + 100, solved, Policy(network, None)))
 
 
 @pytest.fixture(scope="module")
-def cells():
-    """Boltzmann's are run; mellowmax's would need programs of their own, so they are made up."""
-    specs = fig11.cells(SMALL)
-    made = {name: fig11.run(spec) for name, spec in specs.items() if spec["policy"] == "boltzmann"}
+def tables():
+    """All parts of the paper's scale with fewer runs, made up."""
+    config = dataclasses.replace(WHOLE, runs=12, other_runs=6, runs_of_a_row=6)
+    cells = {
+        height: made_up(settings(config, height), 6, 80, lambda row: row.parameter)
+        for height in fig11.cells(config)
+    }
+    return fig11.tables(config, cells)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def another_environment():
+    """Two states in the place of the lander."""
+    params = two_state.params()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fig11, "train", made_up)
-        return {name: made[name] if name in made else fig11.run(specs[name]) for name in specs}
+        patch.setattr(fig11, "lunar_lander", SimpleNamespace(params=lambda height: params))
+        yield
+
+
+@pytest.fixture(scope="module")
+def cell(another_environment):
+    return fig11.run(fig11.cells(SMALL)["2016"])
 
 
 @pytest.mark.release
-def test_mellowmax_s_cells_are_run_too(cells):
-    spec = fig11.cells(SMALL)["mellowmax-8-001"]
-    table = fig11.run(spec)
-    assert list(table.columns) == list(cells["mellowmax-8-001"].columns)
-    assert not np.array_equal(table["mean_return"], cells["boltzmann-3-001"]["mean_return"])
+def test_the_lander_is_what_is_trained(cell, monkeypatch):
+    monkeypatch.setattr(fig11, "lunar_lander", lunar_lander)
+    table = fig11.run(fig11.cells(SMALL)["2016"])
+    assert list(table.columns) == list(cell.columns)
+    lengths, weights = np.stack(table["lengths"]), np.stack(table["weights"])
+    assert ((lengths > 40) & (lengths < 400)).all()
+    assert weights.shape == (4, 8 * 16 + 16 + 16 * 4 + 4)
 
 
-@pytest.fixture(scope="module")
-def tables(cells):
-    return fig11.tables(SMALL, cells)
+def test_the_paper_s_scale_is_the_figure_s_and_the_parts_beside_it():
+    assert set(fig11.cells(WHOLE)) == {"2016", "v3"}
+    assert set(fig11.cells(QUICK)) == {"2016"}
+    rows = pd.concat([settings(WHOLE, "2016"), settings(WHOLE, "v3")])
+    runs = rows.groupby("part").size() * WHOLE.runs_of_a_row
+    assert runs["figure"] == runs["today"] == 10 * 400
+    assert runs["baseline"] == 10 * 100
+    assert runs["temperature held"] == 5 * 100
+    assert runs["finer grid"] == 40 * 100
+    held = rows["part"] == "temperature held"
+    np.testing.assert_array_equal(rows["through_temperature"], ~held)
+    assert set(rows.loc[held, "policy"]) == {"mellowmax"}
+    finer = rows[rows["part"] == "finer grid"].groupby("policy")["parameter"].unique()
+    assert set(WHOLE.betas) <= set(finer["boltzmann"])
+    assert set(WHOLE.omegas) <= set(finer["mellowmax"])
 
 
-def test_a_cell_has_some_runs_of_a_setting(cells):
-    assert set(cells) == {
-        f"{setting}-{first:03d}" for setting in ("boltzmann-3", "mellowmax-8") for first in (0, 1)
+def test_repeats_of_a_setting_have_other_random_numbers():
+    table = settings(SMALL, "2016")
+    keys = keys_of(table, 5)
+    first, second = table.index[table["parameter"] == 3.0]
+    assert keys[first] != keys[second]
+    assert keys[first] == keys[table.index[table["parameter"] == 8.0][0]]
+    assert keys[first] != keys_of(table, 6)[first]
+
+
+def test_a_cell_has_a_row_for_each_run(cell):
+    assert cell.groupby(["policy", "parameter"])["run"].apply(list).to_dict() == {
+        ("boltzmann", 3.0): [0, 1],
+        ("mellowmax", 8.0): [0, 1],
     }
-    assert sorted(cells["mellowmax-8-000"]["run"].unique()) == [0]
-    assert sorted(cells["mellowmax-8-001"]["run"].unique()) == [1]
+    returns = np.stack(cell["returns"])
+    assert returns.shape == (4, 1)
+    assert len(np.unique(returns)) == 4  # whatever the setting or the repeat
+    assert (np.stack(cell["lengths"]) >= 1).all()
+    assert np.isfinite(np.stack(cell["weights"])).all()
 
 
-def test_the_tables_have_what_they_say(cells, tables):
+def test_the_weights_of_the_first_runs_are_kept():
+    table = settings(dataclasses.replace(QUICK, runs=24, runs_of_a_row=12), "2016")
+    rows = made_up(table, 12, 2)
+    assert sorted(rows.loc[rows["weights"].notna(), "run"]) == sorted(2 * [*range(KEPT_RUNS)])
+
+
+def test_a_cell_that_was_stopped_is_resumed_to_the_same_table(tmp_path, cell):
+    assert isinstance(fig11, LongItem)
+    spec = fig11.cells(SMALL)["2016"]
+    with pytest.raises(Stopped):
+        fig11.resume(spec, Work(tmp_path, lambda share: share >= 0.5))
+    later = []
+    table = fig11.resume(spec, Work(tmp_path, lambda share: bool(later.append(share))))
+    assert min(later) > 0.5  # what was done is not done again
+    pd.testing.assert_frame_equal(table, cell)
+
+
+def test_the_tables_have_what_they_say(tables):
     for name, table in tables.items():
         assert list(table.columns) == list(fig11.COLUMNS[name])
-        assert not table.isna().any().any()
-    assert len(tables["curves"]) == len(tables["means"]) == 2
-    of_runs = pd.concat([cells[f"mellowmax-8-{first:03d}"] for first in (0, 1)])
-    means = of_runs.groupby("run")["mean_return"].mean()
-    row = tables["means"].query("policy == 'mellowmax'").iloc[0]
-    assert row["mean_return"] == pytest.approx(np.mean(means))
-    assert row["standard_error"] == pytest.approx(np.std(means, ddof=1) / 2**0.5)
+        assert not table.drop(columns="paper", errors="ignore").isna().any().any()
+    curves, means = tables["curves"], tables["means"]
+    assert len(means) == 10 + 10 + 10 + 5 + 40
+    assert len(curves) == 80 * len(means)
+    assert (curves["paper"].notna() == (curves["part"] == "figure")).all()
+    of_runs = tables["runs"].query("part == 'figure' & policy == 'mellowmax' & parameter == 8")
+    row = means.query("part == 'figure' & policy == 'mellowmax' & parameter == 8").iloc[0]
+    assert row["runs"] == len(of_runs) == 12
+    assert row["mean_return"] == pytest.approx(of_runs["mean_return"].mean())
+    assert row["standard_error"] == pytest.approx(stats.sem(of_runs["mean_return"]))
+    assert row["solved"] == 0.5
     theirs = paper.read("fig11_lunar_lander_curves").query("policy == 'mm' & parameter == 8")
-    assert row["paper"] == theirs["mean_return"].iloc[0]
+    assert row["paper"] == pytest.approx(theirs["mean_return"].mean())
+    curve = curves.query("part == 'figure' & policy == 'mellowmax' & parameter == 8")
+    assert curve["mean_return"].mean() == pytest.approx(row["mean_return"], rel=1e-5)
 
 
 def test_the_figures_can_be_drawn(tables):
-    with style.styled():
-        figures = fig11.plot(tables)
-    assert set(figures) == {"curves", "means"}
-    for figure in figures.values():
-        figure.canvas.draw()
-        for axes in figure.axes:
-            assert axes.get_xlabel()
-            assert axes.get_ylabel()
-
-
-def test_a_cell_that_was_stopped_is_resumed_to_the_same_table(tmp_path, cells):
-    assert isinstance(fig11, LongItem)
-    spec = fig11.cells(SMALL)["boltzmann-3-000"]
-    shares = []
-
-    def stop(share):
-        shares.append(share)
-        return share > 0.3
-
-    with pytest.raises(Stopped):
-        fig11.resume(spec, Work(tmp_path, stop))
-    later = []
-    table = fig11.resume(spec, Work(tmp_path, lambda share: bool(later.append(share))))
-    assert 0.3 < max(shares) < 0.5
-    assert min(later) > 0.3  # what was done is not done again
-    pd.testing.assert_frame_equal(table, cells["boltzmann-3-000"])
-
-
-def test_a_run_solves_the_domain_by_100_consecutive_episodes(monkeypatch):
-    returns = np.full((3, 300), 150.0, np.float32)
-    returns[0, 120:220] = 201.0
-    returns[1, 120:219] = 201.0  # with one more of 150, it is above 200 all the same
-    returns[2, ::2] = 249.0
-    played = type("Result", (), {"returns": returns, "lengths": np.ones_like(returns)})
-    monkeypatch.setattr(fig11, "train", lambda *arguments, **options: played)
-    config = dataclasses.replace(SMALL, runs=3, runs_of_a_cell=3, episodes=300)
-    spec = fig11.cells(config)["boltzmann-3-000"]
-    table = fig11.run(spec)
-    assert table.groupby("run")["solved"].first().tolist() == [True, True, False]
-
-
-def test_the_verdict_can_be_either(tables):
-    verdict = fig11.judge(tables)
-    assert "2 of 10 settings, 1 of 400 runs" not in verdict.summary
-    assert "2 of 10 settings, 2 of 400 runs, 100 of 40000 episodes" in verdict.summary
-    same = {
-        name: table.assign(mean_return=table["paper"], standard_error=1.0)
+    few = {
+        name: table.query("part == 'figure'") if "part" in table else table
         for name, table in tables.items()
-        if name != "readings"
-    } | {"readings": tables["readings"]}
+    }
+    for given, names in ((tables, {"curves", "means", "others"}), (few, {"curves", "means"})):
+        with style.styled():
+            figures = fig11.plot(given)
+        assert set(figures) == names
+        for figure in figures.values():
+            figure.canvas.draw()
+            for axes in figure.axes:
+                assert axes.get_xlabel()
+                assert axes.get_ylabel()
+
+
+def runs_of(returns):
+    """The table of runs whose returns are given by policy and parameter."""
+    return pd.concat(
+        pd.DataFrame(
+            {
+                "part": "figure",
+                "policy": policy,
+                "parameter": parameter,
+                "run": np.arange(len(values)),
+                "mean_return": values,
+                "solved": 0,
+            }
+        )
+        for (policy, parameter), values in returns.items()
+    )
+
+
+def test_peaks_are_chosen_by_some_runs_and_compared_by_others():
+    rng = np.random.default_rng(0)
+    even, odd = np.tile([1.0, 0.0], 20), np.tile([0.0, 1.0], 20)
+    noise = rng.normal(size=(4, 40))
+    runs = runs_of(
+        {
+            ("boltzmann", 1.0): noise[0],
+            ("boltzmann", 2.0): noise[1] + 50 * odd,  # the best of those that do not choose
+            ("mellowmax", 3.0): noise[2] + 50 * even + 7.0,
+            ("mellowmax", 4.0): noise[3] + 30 * odd,
+        }
+    )
+    (row,) = lander_comparisons.peaks(runs).to_dict("records")
+    assert (row["mellowmax"], row["runs"]) == (3.0, 20)
+    best = {1.0: noise[0, 1::2], 2.0: noise[1, 1::2] + 50}[row["boltzmann"]]
+    test = stats.ttest_ind(noise[2, 1::2] + 7.0, best, equal_var=False)
+    assert row["p_value"] == pytest.approx(test.pvalue)
+    assert row["low"] < row["difference"] < row["high"]
+
+
+def test_equal_policies_are_told_apart_as_rarely_as_the_rule_says():
+    """Five settings each, all alike: 5 % of 400 are 20; more than 40 has a chance below 1e-4."""
+    rng = np.random.default_rng(1)
+    names = [(policy, float(i)) for policy in fig11.POLICIES for i in range(5)]
+    found = [
+        lander_comparisons.peaks(runs_of({name: rng.normal(size=20) for name in names}))
+        for _ in range(400)
+    ]
+    assert sum(table["p_value"].iloc[0] < fig11.SURE for table in found) <= 40
+
+
+def test_what_the_gradient_through_the_temperature_is_worth(tables):
+    """In the made-up runs it changes nothing."""
+    table = tables["gradients"]
+    assert table["omega"].tolist() == list(WHOLE.omegas)
+    np.testing.assert_allclose(table["difference"], 0.0, atol=2.0)
+    assert (table["p_value"] > 0.5).all()
+
+
+def test_little_is_undecided(cell):
+    tables = fig11.tables(SMALL, {"2016": cell})
+    verdict = fig11.judge(tables)
+    assert "2 of 10 settings, 2 of 400 runs, 20 of 40000 episodes" in verdict.summary
+    curves = tables["curves"]
+    same = {**tables, "curves": curves.assign(mean_return=curves["paper"])}
     assert [claim.holds for claim in fig11.judge(same).claims] == [None] * 3
-    curves = same["curves"]
-    off = {**same, "curves": curves.assign(mean_return=curves["paper"] + 26)}
+    off = {**tables, "curves": curves.assign(mean_return=curves["paper"] + 26)}
     assert [claim.holds for claim in fig11.judge(off).claims] == [False, False, None]
-    for of_few_episodes in (same, off):
-        assert fig11.judge(of_few_episodes).outcome is Outcome.UNDECIDED
+    assert fig11.judge(off).outcome is Outcome.UNDECIDED
 
 
-def test_with_all_episodes_of_all_settings_mellowmax_must_be_ahead(tables):
-    config = fig11.SCALES["paper"]
-    pairs = [("boltzmann", x) for x in config.betas] + [("mellowmax", x) for x in config.omegas]
-    means = pd.DataFrame(pairs, columns=["policy", "parameter"])
-    means = means.assign(paper=0.0, mean_return=80.0, standard_error=3.0, runs=400, episodes=40_000)
+def test_the_verdict_can_be_any(tables):
+    def judged(difference, p_value, off=0.0):
+        curves, peaks = tables["curves"], tables["peaks"]
+        curves = curves.assign(mean_return=curves["paper"] + off)
+        peaks = peaks.assign(difference=difference, p_value=p_value)
+        return fig11.judge({**tables, "curves": curves, "peaks": peaks})
 
-    curves = tables["curves"].assign(mean_return=tables["curves"]["paper"])
-
-    def judged(row, value, off=0.0):
-        changed = means.copy()
-        changed.loc[row, "mean_return"] = value
-        moved = curves.assign(mean_return=curves["paper"] + off)
-        return fig11.judge({**tables, "curves": moved, "means": changed})
-
-    def last(row, value):
-        return judged(row, value).claims[-1]
-
-    assert last(8, 89.0).statement == "Mellowmax outperforms Boltzmann at its peak"
-    assert last(8, 89.0).holds
-    assert not last(8, 88.0).holds
-    assert not last(2, 89.0).holds
-    assert judged(8, 89.0).outcome is Outcome.REPRODUCED
-    assert judged(8, 80.0, off=26.0).outcome is Outcome.NOT
-    assert fig11.judge(tables).claims[-1].holds is None  # with less it is not judged
+    assert judged(9.0, 0.01).claims[-1].statement == fig11.PEAK
+    assert judged(9.0, 0.01).outcome is Outcome.REPRODUCED
+    assert judged(9.0, 0.06).outcome is Outcome.PARTLY
+    assert judged(-9.0, 0.01).outcome is Outcome.PARTLY
+    assert judged(9.0, 0.01, off=26.0).outcome is Outcome.PARTLY
+    assert judged(-9.0, 0.01, off=26.0).outcome is Outcome.NOT
 
 
 def test_what_is_run_is_the_reading_that_is_nearest():
-    readings = fig11.distances(paper.read("fig11_readings"))
-    config = fig11.SCALES["paper"]
-    nearest = readings[readings["learning_rate"] == config.learning_rate].iloc[0]
-    assert (nearest["discount"], nearest["weighing"]) == (config.discount, "whole return")
-    assert not config.reward_to_go
-    assert not config.normalise
+    readings = fig11.distances(measured.read("fig11_readings")[0])
+    nearest = readings[readings["learning_rate"] == LEARNING_RATE].iloc[0]
+    assert (nearest["reading"], nearest["discount"]) == (WHOLE.reading, WHOLE.discount)
 
 
 def test_the_distance_of_a_reading_is_a_root_mean_square():
@@ -169,5 +261,7 @@ def test_the_distance_of_a_reading_is_a_root_mean_square():
     names = curves["policy"].map({"boltz": "boltzmann", "mm": "mellowmax"})
     off = np.where(np.arange(len(curves)) % 2, 3.0, -4.0)
     reading = curves.assign(policy=names, mean_return=curves["mean_return"] + off)
-    reading = reading.assign(discount=1.0, weighing="w", learning_rate=0.1, runs=1)
-    assert fig11.distances(reading)["distance"].tolist() == [pytest.approx(12.5**0.5)]
+    reading = reading.assign(reading="r", discount=1.0, learning_rate=0.1, runs=1)
+    (row,) = fig11.distances(reading).to_dict("records")
+    assert row["distance"] == pytest.approx(12.5**0.5)
+    assert row["episodes"] == 3000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
@@ -9,7 +11,7 @@ from matplotlib.figure import Figure
 
 from . import style
 
-__all__ = ["draw_curves", "draw_means", "of_setting"]
+__all__ = ["draw_curves", "draw_means", "draw_parts", "of_setting"]
 
 _POLICIES = {"boltzmann": "beta", "mellowmax": "omega"}  # and their parameters
 
@@ -64,11 +66,7 @@ def draw_means(means: pd.DataFrame) -> Figure:
     figure, axes = style.figure(2, height=3.6)
     for policy in _POLICIES:
         ours = means[means["policy"] == policy].sort_values("parameter")
-        look = style.COLOURS[policy] | {"marker": "o", "markersize": 4, "capsize": 2}
-        error = 1.96 * ours["standard_error"]
-        axes[0].errorbar(
-            ours["parameter"], ours["mean_return"], error, label=f"{policy}, here, 95 %", **look
-        )
+        look = _points(axes[0], ours, policy, f"{policy}, here, 95 %")
         axes[0].plot(ours["parameter"], ours["paper"], **style.PAPER | {"linestyle": "none"})
         share = ours["solved"]
         ends = np.maximum(0, [share - ours["solved_low"], ours["solved_high"] - share])
@@ -82,3 +80,38 @@ def draw_means(means: pd.DataFrame) -> Figure:
         axis.set(xlabel="beta or omega", xlim=(0, 12))
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
+
+
+def draw_parts(means: pd.DataFrame, figure_part: str, held_part: str) -> Figure:
+    """The mean return over all episodes in each part but the figure's own.
+
+    Args:
+        means: of all parts.
+        figure_part: the name of the figure's own, which the part below is drawn beside.
+        held_part: the name of that with mellowmax's temperature held still.
+    """
+    parts = [part for part in means["part"].unique() if part != figure_part]
+    figure, axes = style.figure(2, -(-len(parts) // 2), height=3.4)
+    for axis, part in zip(np.ravel(axes), parts, strict=False):
+        for policy in _POLICIES:
+            ours = means[(means["policy"] == policy) & (means["part"] == part)]
+            if len(ours):
+                _points(axis, ours.sort_values("parameter"), policy, policy)
+        if part == held_part:
+            through = means[(means["policy"] == "mellowmax") & (means["part"] == figure_part)]
+            label = "mellowmax, through the temperature"
+            grey = {"color": "#999999", "linestyle": ":"}
+            _points(axis, through.sort_values("parameter"), "mellowmax", label, **grey)
+        axis.set(title=part, xlabel="beta or omega", ylabel="mean return, all episodes")
+        axis.legend(fontsize=8)
+    for axis in np.ravel(axes)[len(parts) :]:
+        axis.remove()
+    return figure
+
+
+def _points(axis: Any, ours: pd.DataFrame, policy: str, label: str, **other: Any) -> dict[str, Any]:
+    """Mean returns with 95 % intervals; what they look like."""
+    look = style.COLOURS[policy] | {"marker": "o", "markersize": 4, "capsize": 2} | other
+    error = 1.96 * ours["standard_error"]
+    axis.errorbar(ours["parameter"], ours["mean_return"], error, label=label, **look)
+    return look

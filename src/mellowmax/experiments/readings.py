@@ -22,7 +22,15 @@ from ..deep import Episodes, Network, Policy, Reinforce, ReinforceState, reinfor
 from ..deep.gradients import mean_of_others, n_steps, normalised
 from .boltzmann_or_mellowmax import BoltzmannOrMellowmax
 
-__all__ = ["LEARNING_RATE", "READINGS", "Reading", "ReadingLearner", "Weighing", "learner_of"]
+__all__ = [
+    "COMBINATIONS",
+    "LEARNING_RATE",
+    "READINGS",
+    "Reading",
+    "ReadingLearner",
+    "Weighing",
+    "learner_of",
+]
 
 LEARNING_RATE = 0.005
 """Of Adam (section 7.3)."""
@@ -37,6 +45,8 @@ class Weighing(NamedTuple):
     """Less the mean of the other episodes of the batch at the same step?"""
     normalised: Any = 0.0
     """Brought to mean 0 and standard deviation 1 within the batch?"""
+    by_episode: Any = 0.0
+    """The same within each episode?"""
     per_step: Any = 0.0
     """Is the gradient a mean over the steps of a batch, and not over its episodes?"""
     scale: Any = 1.0
@@ -59,9 +69,10 @@ OTHER_FIELDS = [
 )
 @dataclasses.dataclass(frozen=True)
 class ReadingLearner(Reinforce):
-    """REINFORCE that weighs actions as numbers say; its network has two hidden layers.
+    """REINFORCE that weighs actions as numbers say.
 
-    For a run with one, the second layer hands on what the first gives, and stays so.
+    Where some runs have two hidden layers, all have; for a run with one, the second hands on what
+    the first gives, and stays so.
     """
 
     weighing: Weighing = dataclasses.field(default_factory=Weighing)
@@ -69,6 +80,8 @@ class ReadingLearner(Reinforce):
     def init(self, key: jax.Array, n_observations: int, n_actions: int) -> ReinforceState:
         """As `Reinforce` has it."""
         state = super().init(key, n_observations, n_actions)
+        if self.depth == 1:
+            return state
         layer = state.network.layers[1]
         two = self.weighing.two_layers == 1.0
         weight = jnp.where(two, layer.weight, jnp.eye(self.hidden, dtype=layer.weight.dtype))
@@ -78,6 +91,8 @@ class ReadingLearner(Reinforce):
     def gradient(self, policy: Policy, episodes: Episodes, advantages: jax.Array) -> Network:
         """As `Reinforce` has it."""
         gradient = super().gradient(policy, episodes, advantages)
+        if self.depth == 1:
+            return gradient
         two = self.weighing.two_layers == 1.0
         held = jax.tree.map(lambda x: jnp.where(two, x, 0), gradient.layers[1])
         result: Network = eqx.tree_at(lambda network: network.layers[1], gradient, held)
@@ -92,8 +107,16 @@ class ReadingLearner(Reinforce):
         others = jnp.where(weighing.others == 1.0, mean_of_others(result), 0)
         result, steps = jnp.where(live, result - others, 0), n_steps(episodes)
         result = jnp.where(weighing.normalised == 1.0, normalised(result, live, steps), result)
+        by_episode = jax.vmap(_normalised_episode, (1, 1), 1)(result, live)
+        result = jnp.where(weighing.by_episode == 1.0, by_episode, result)
         share = jnp.where(weighing.per_step == 1.0, episodes.lengths.size / steps, 1)
         return result * (weighing.scale * share)
+
+
+def _normalised_episode(numbers: jax.Array, live: jax.Array) -> jax.Array:
+    """The numbers of one episode, `[T]`, brought to mean 0 and standard deviation 1."""
+    count = live.sum(dtype=jnp.int32).astype(numbers.dtype)
+    return normalised(numbers[:, None], live[:, None], count)[:, 0]
 
 
 class Reading(NamedTuple):
@@ -120,7 +143,36 @@ READINGS = (
     Reading("whole return, sum over episodes", 1.0, Weighing(scale=10.0)),
     Reading("whole return, divided by 100", 1.0, Weighing(scale=0.01)),
 )
-"""All but those whose updates or episodes are of another kind."""
+"""One thing read otherwise at a time."""
+
+COMBINATIONS = (
+    Reading("reward to go, normalised", 0.99, Weighing(to_go=1.0, normalised=1.0)),
+    Reading("reward to go, others as baseline", 0.99, Weighing(to_go=1.0, others=1.0)),
+    *(
+        Reading("reward to go, normalised by episode", discount, Weighing(1.0, by_episode=1.0))
+        for discount in (0.99, 1.0)
+    ),
+    *(
+        Reading(f"reward to go{name}, two hidden layers", discount, weighing)
+        for discount in (0.99, 1.0)
+        for name, weighing in (
+            ("", Weighing(to_go=1.0, two_layers=1.0)),
+            (", normalised", Weighing(to_go=1.0, normalised=1.0, two_layers=1.0)),
+            (", normalised by episode", Weighing(to_go=1.0, by_episode=1.0, two_layers=1.0)),
+            (", others as baseline", Weighing(to_go=1.0, others=1.0, two_layers=1.0)),
+        )
+    ),
+    *(
+        Reading(f"reward to go{name}", discount, weighing, 0.001)
+        for name, discount, weighing in (
+            ("", 0.99, Weighing(to_go=1.0)),
+            ("", 1.0, Weighing(to_go=1.0)),
+            (", normalised", 1.0, Weighing(to_go=1.0, normalised=1.0)),
+            (", normalised by episode", 0.99, Weighing(to_go=1.0, by_episode=1.0)),
+        )
+    ),
+)
+"""Several things at a time."""
 
 
 def learner_of(table: pd.DataFrame, batch: int = 10, hidden: int = 16) -> ReadingLearner:
@@ -143,8 +195,9 @@ def learner_of(table: pd.DataFrame, batch: int = 10, hidden: int = 16) -> Readin
     )
     rates = column("learning_rate", LEARNING_RATE)
     plain = reinforce(softmax, rates, discount=column("discount", 1.0), batch=batch, hidden=hidden)
-    fields = {name: getattr(plain, name) for name in OTHER_FIELDS} | {"depth": 2}
     weighing = Weighing(*(column(name, x) for name, x in Weighing()._asdict().items()))
+    depth = 2 if weighing.two_layers.any() else 1
+    fields = {name: getattr(plain, name) for name in OTHER_FIELDS} | {"depth": depth}
     return ReadingLearner(
         softmax=plain.softmax,
         learning_rate=plain.learning_rate,

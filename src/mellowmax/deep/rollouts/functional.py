@@ -133,7 +133,7 @@ class FunctionalRollouts:
             games, steps = _play(
                 self.environment, form, params, policies(), keys, numbers, order, games
             )
-            whole = (np.asarray(games.lengths) > 0).all(1)
+            whole = np.asarray(games.lengths).min(1) > 0
             taken = np.sort(order[whole[order]][: form.group])  # others wait for the next time
             lanes = np.full(form.group, width, np.int32)  # a lane that there is not
             lanes[: taken.size] = taken

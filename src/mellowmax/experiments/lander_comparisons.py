@@ -1,0 +1,84 @@
+"""Which of two policies earns more on Lunar Lander, by how much, and how sure is that?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from .intervals import LEVEL, share_interval
+
+__all__ = ["SETTING", "gradients", "means", "peaks"]
+
+SETTING = ["part", "policy", "parameter"]
+"""What tells settings apart."""
+
+
+def means(runs: pd.DataFrame) -> pd.DataFrame:
+    """The mean return over all episodes of each setting, and the share of runs that solve.
+
+    Args:
+        runs: a row for each run, with its mean return and `solved`.
+    """
+    groups = runs.groupby(SETTING, sort=False)
+    result = groups["mean_return"].agg(mean_return="mean", standard_error="sem", runs="count")
+    result = result.reset_index().fillna({"standard_error": np.inf})  # of one run
+    counts = groups["solved"].agg(lambda solved: (solved > 0).sum()).to_numpy()
+    result["solved"], result["solved_low"], result["solved_high"] = share_interval(
+        counts, result["runs"].to_numpy()
+    )
+    return result
+
+
+def peaks(runs: pd.DataFrame) -> pd.DataFrame:
+    """How much more mellowmax earns at its best parameter than Boltzmann at its own, by part.
+
+    The best parameters are those of the runs with even numbers, and the returns are those of the
+    others: what was chosen as the best is not flattered by having been chosen.
+    """
+    rows = []
+    for part, group in runs.groupby("part", sort=False):
+        if group["policy"].nunique() < 2 or group["run"].nunique() < 4:
+            continue
+        chosen, tested = (group[group["run"] % 2 == odd] for odd in (0, 1))
+        of_settings = chosen.groupby(["policy", "parameter"])["mean_return"].mean()
+        best = {policy: of_settings[policy].idxmax() for policy in ("boltzmann", "mellowmax")}
+        returns = [
+            tested[(tested["policy"] == policy) & (tested["parameter"] == parameter)]
+            for policy, parameter in best.items()
+        ]
+        rows.append({"part": part, **best, **_difference(returns[1], returns[0])})
+    return pd.DataFrame(rows)
+
+
+def gradients(runs: pd.DataFrame, through: str, held: str) -> pd.DataFrame:
+    """What the gradient through mellowmax's temperature is worth, by omega.
+
+    Args:
+        runs: a row for each run.
+        through: the part with the gradient through the temperature.
+        held: the part with the temperature held still.
+    """
+    of_policy = runs[runs["policy"] == "mellowmax"]
+    with_it, without = (of_policy[of_policy["part"] == part] for part in (through, held))
+    rows = []
+    for omega in sorted(without["parameter"].unique()):
+        one, other = (group[group["parameter"] == omega] for group in (with_it, without))
+        means = {"through": one["mean_return"].mean(), "held": other["mean_return"].mean()}
+        rows.append({"omega": omega, **means, **_difference(one, other)})
+    return pd.DataFrame(rows)
+
+
+def _difference(one: pd.DataFrame, other: pd.DataFrame) -> dict[str, Any]:
+    """How much more one earns than the other, by Welch's test."""
+    test = stats.ttest_ind(one["mean_return"], other["mean_return"], equal_var=False)
+    low, high = test.confidence_interval(LEVEL)
+    return {
+        "difference": one["mean_return"].mean() - other["mean_return"].mean(),
+        "low": low,
+        "high": high,
+        "p_value": test.pvalue,
+        "runs": min(len(one), len(other)),
+    }
