@@ -18,7 +18,7 @@ import sys
 import jax
 import numpy as np
 
-path, *number_and_port = sys.argv[1:]
+path, runs, *number_and_port = sys.argv[1:]
 if number_and_port:
     number, port = number_and_port
     jax.distributed.initialize(f"127.0.0.1:{port}", num_processes=2, process_id=int(number))
@@ -26,7 +26,7 @@ from trainings import on_two_states
 
 assert len(jax.devices()) == 2 and len(jax.local_devices()) == (1 if number_and_port else 2)
 result = on_two_states(
-    episodes=8, runs=80, devices=jax.devices(), checkpoint=path + "-checkpoint"
+    episodes=8, runs=int(runs), devices=jax.devices(), checkpoint=path + "-checkpoint"
 )
 weights = [np.asarray(x) for x in jax.tree.leaves(result.policies.network)]
 np.savez(path, *weights, returns=result.returns, lengths=result.lengths)
@@ -38,11 +38,11 @@ def alone():
     return on_two_states(episodes=8, runs=80)  # three blocks
 
 
-def process(path, devices, *arguments):
+def process(path, devices, *arguments, runs=80):
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
     here = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": here}
-    command = [sys.executable, "-c", TRAIN, str(path), *arguments]
+    command = [sys.executable, "-c", TRAIN, str(path), str(runs), *arguments]
     return subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
 
 
@@ -61,14 +61,17 @@ def test_two_devices_train_what_one_trains(tmp_path, alone):
     assert_is(path, alone)
 
 
-@pytest.mark.release
-def test_two_processes_train_what_one_trains(tmp_path, alone):
+def two_processes(paths, **options):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         port = str(server.getsockname()[1])
+    return [process(path, 1, str(i), port, **options) for i, path in enumerate(paths)]
+
+
+@pytest.mark.release
+def test_two_processes_train_what_one_trains(tmp_path, alone):
     paths = [tmp_path / f"{number}.npz" for number in range(2)]
-    trainings = [process(path, 1, str(i), port) for i, path in enumerate(paths)]
-    for training in trainings:
+    for training in two_processes(paths):
         _, said = training.communicate(timeout=300)
         assert training.returncode == 0, said
     for path in paths:  # each of them has the whole result
@@ -78,3 +81,14 @@ def test_two_processes_train_what_one_trains(tmp_path, alone):
     policy = load_policy(tmp_path / "1.npz-checkpoint", 40).policy
     weight = alone.policies.network.layers[0].weight
     np.testing.assert_array_equal(policy.network.layers[0].weight, weight[40])
+
+
+@pytest.mark.release
+def test_a_process_without_a_run_is_one_sentence(tmp_path):
+    """In both processes, so that none waits for the other."""
+    for training in two_processes([tmp_path / "0.npz", tmp_path / "1.npz"], runs=32):
+        _, said = training.communicate(timeout=300)
+        message = (
+            "`devices` must leave some of the 32 runs, 32 at a time, to each process, got none"
+        )
+        assert said.strip().splitlines()[-1] == f"ValueError: {message} for process 1"

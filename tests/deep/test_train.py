@@ -242,6 +242,7 @@ def test_a_bad_environment_is_one_sentence_before_any_work(environment, message,
         ({"runs": [-1]}, "`runs` must be a whole number in [0, 4294967295], got -1"),
         ({"max_steps": 0}, "`max_steps` must be a whole number of at least 1, got 0"),
         ({"workers": -1}, "`workers` must be a whole number of at least 0, got -1"),
+        ({"devices": []}, "`devices` must have a device, got []"),
         ({"callback": 3}, "`callback` must be a function or None, got 3"),
         ({"seconds_between_checkpoints": -1}, "`seconds_between_checkpoints` must be in [0, inf], "
          "got -1"),

@@ -139,6 +139,8 @@ def train(
     numbers = run_numbers(runs)
     setting = setting_of_each_run(settings, len(numbers))
     everyone = list(jax.local_devices() if devices is None else devices)
+    if not everyone:
+        raise ValueError(f"`devices` must have a device, got {devices!r}")
     rollouts = make_rollouts(
         environment, max_steps, workers, default_workers=_workers(setting.size)
     )
@@ -152,6 +154,11 @@ def train(
     )
     shares = list(zip(range(0, len(setting), width), itertools.cycle(everyone)))
     owners = [device.process_index for _, device in shares]
+    here = jax.process_index()
+    idle = {here, *(device.process_index for device in everyone)}.difference(owners)
+    if idle:
+        rule = f"`devices` must leave some of the {len(setting)} runs, {width} at a time, to each"
+        raise ValueError(f"{rule} process, got none for process {min(idle)}")
     log = functools.partial(
         EpisodeLog.empty,
         episodes=n_episodes,
@@ -159,7 +166,6 @@ def train(
         bin=bin,
         solved_return=solved_return,
     )
-    here = jax.process_index()
     with contextlib.ExitStack() as held:
         checkpoints = None
         if checkpoint is not None:
