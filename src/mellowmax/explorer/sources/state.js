@@ -1,0 +1,147 @@
+/**
+ * What the reader has set, and its place in the address: what is not as in the beginning is named
+ * there, so that a link shows it again. A gesture that has ended is one entry of the browser's
+ * history: going back undoes it.
+ */
+
+import { PAPER } from "./sweeps.js";
+
+/** @typedef {import("./sweeps.js").MDP} MDP */
+/** @typedef {import("./sweeps.js").Pair} Pair */
+/**
+ * @typedef {object} State
+ * @property {number} beta
+ * @property {number} omega
+ * @property {MDP} mdp
+ * @property {Pair} from Where the reader lets sweeps start.
+ * @property {Pair | null} at Where Boltzmann's planning was when beta or the MDP turned; it goes on from there.
+ * @property {boolean} wide Are all betas shown, and not the window alone?
+ * @property {boolean} loop Has beta been taken up through the fold and back?
+ * @property {boolean} learns Does SARSA run?
+ * @property {number} rate Its learning rate.
+ * @property {number} speed Its steps in a second.
+ * @property {number[]} taxi The place of omega in its list, and who is on board, in bits.
+ * @property {number[]} model The operator, the place of its parameter in its list, and the state.
+ */
+
+/** The limits of what can be scrubbed. @type {{[name in keyof MDP]: [number, number]}} */
+export const LIMITS = { ra: [-1, 2], pa: [0, 1], rb: [-1, 2], pb: [0, 1], discount: [0, 0.999] };
+const MOST = 1000; // for beta and omega
+const MDP_NAMES = /** @type {(keyof MDP)[]} */ (["ra", "pa", "rb", "pb", "discount"]);
+
+/** @type {State} */
+export const BEGINNING = {
+  beta: 16.6,
+  omega: 16.6,
+  mdp: PAPER,
+  from: { qa: 0, qb: 0 },
+  at: null,
+  wide: false,
+  loop: false,
+  learns: false,
+  rate: 0.1,
+  speed: 1000,
+  taxi: [0, 0],
+  model: [0, 0, 0],
+};
+
+/** @param {number} x @param {number} low @param {number} high */
+export function clip(x, low, high) {
+  return Math.min(Math.max(x, low), high);
+}
+
+const digits = (/** @type {number} */ x) => String(Number(x.toPrecision(10)));
+const pair = (/** @type {Pair | null} */ p) => (p ? `${digits(p.qb)},${digits(p.qa)}` : "");
+/** How each part is written; what is written alike is alike. @type {{[name in keyof State]: (state: State) => string}} */
+const WRITTEN = {
+  beta: (state) => digits(state.beta),
+  omega: (state) => digits(state.omega),
+  mdp: (state) => MDP_NAMES.map((name) => digits(state.mdp[name])).join(","),
+  from: (state) => pair(state.from),
+  at: (state) => (state.loop ? "" : pair(state.at)), // a loop is taken again, and ends there
+  wide: (state) => String(Number(state.wide)),
+  loop: (state) => String(Number(state.loop)),
+  learns: (state) => String(Number(state.learns)),
+  rate: (state) => digits(state.rate),
+  speed: (state) => digits(state.speed),
+  taxi: (state) => state.taxi.join(","),
+  model: (state) => state.model.join(","),
+};
+
+/** The part of the address behind the #. @param {State} state @param {State} beginning */
+export function format(state, beginning) {
+  return Object.entries(WRITTEN)
+    .filter(([, write]) => write(state) !== write(beginning))
+    .map(([name, write]) => `${name}=${write(state)}`)
+    .join("&");
+}
+
+/** The state that an address names; what it does not name, or not well, is as in the beginning. @param {string} text @param {State} beginning @returns {State} */
+export function parse(text, beginning) {
+  const given = new URLSearchParams(text.replace(/^#/, ""));
+  const numbers = (/** @type {string} */ name, /** @type {number} */ count) => {
+    const read = (given.get(name) ?? "").split(",").map((part) => (part.trim() ? Number(part) : NaN));
+    return read.length === count && read.every(Number.isFinite) ? read : null;
+  };
+  const one = (/** @type {string} */ name, /** @type {number} */ low, /** @type {number} */ high, /** @type {number} */ otherwise) => {
+    const read = numbers(name, 1);
+    return read ? clip(read[0], low, high) : otherwise;
+  };
+  const flag = (/** @type {string} */ name, /** @type {boolean} */ otherwise) =>
+    given.has(name) ? given.get(name) === "1" : otherwise;
+  const twoOf = (/** @type {string} */ name) => {
+    const read = numbers(name, 2);
+    return read && { qb: clip(read[0], -1e6, 1e6), qa: clip(read[1], -1e6, 1e6) };
+  };
+  const list = (/** @type {string} */ name, /** @type {number[]} */ otherwise) =>
+    numbers(name, otherwise.length)?.map((x) => Math.max(0, Math.round(x))) ?? otherwise;
+  const mdp = numbers("mdp", MDP_NAMES.length);
+  return {
+    beta: one("beta", 0, MOST, beginning.beta),
+    omega: one("omega", 0, MOST, beginning.omega),
+    mdp: mdp
+      ? /** @type {MDP} */ (Object.fromEntries(MDP_NAMES.map((name, i) => [name, clip(mdp[i], ...LIMITS[name])])))
+      : beginning.mdp,
+    from: twoOf("from") ?? beginning.from,
+    at: twoOf("at") ?? beginning.at,
+    wide: flag("wide", beginning.wide),
+    loop: flag("loop", beginning.loop),
+    learns: flag("learns", beginning.learns),
+    rate: one("rate", 0.001, 1, beginning.rate),
+    speed: one("speed", 10, 1e6, beginning.speed),
+    taxi: list("taxi", beginning.taxi),
+    model: list("model", beginning.model),
+  };
+}
+
+const TOGETHER = 900; // milliseconds in which presses of one key are one gesture
+
+/** The browser's history, one entry for each gesture. */
+export class History {
+  /** @param {State} beginning @param {(state: State) => void} restore */
+  constructor(beginning, restore) {
+    this.beginning = beginning;
+    this.last = { gesture: "", time: -Infinity };
+    addEventListener("popstate", () => {
+      this.last.gesture = "";
+      restore(this.read());
+    });
+  }
+
+  /** @returns {State} */
+  read() {
+    return parse(location.hash, this.beginning);
+  }
+
+  /** Note the state that a gesture has led to. @param {State} state @param {string} gesture */
+  commit(state, gesture) {
+    const text = format(state, this.beginning);
+    if (`#${text}` === (location.hash || "#")) return;
+    const time = performance.now();
+    const same = gesture === this.last.gesture && time - this.last.time < TOGETHER;
+    const address = `${location.href.split("#")[0]}#${text}`;
+    if (same) history.replaceState(null, "", address);
+    else history.pushState(null, "", address);
+    this.last = { gesture, time };
+  }
+}

@@ -1,0 +1,254 @@
+/** One operator's column: its slider, the plane, the branches, T(V) - V, and its fixed points. */
+
+import { Chart } from "./chart.js";
+import { actionValues } from "./sweeps.js";
+import { drawBranches } from "./branches.js";
+import { drawChange } from "./change.js";
+import { drawLearner, drawPlane, onLine } from "./plane.js";
+import { shownBetas } from "./scene.js";
+import { clip } from "./state.js";
+import { count, parameter, pointWords, value } from "./words.js";
+
+/** @typedef {import("./scene.js").Scene} Scene */
+/** @typedef {import("./sweeps.js").Pair} Pair */
+/**
+ * @typedef {object} Hands What a column does when it is touched.
+ * @property {(parameter: number) => void} turn
+ * @property {(from: Pair) => void} drop
+ * @property {(gesture: string) => void} done
+ * @property {() => void} magnify
+ */
+/** @typedef {{ink: import("./chart.js").Ink, magnified: boolean, trail: import("./branches.js").Mark[]}} Look */
+
+const FINE = 0.01;
+const NEAR = 16; // pixels within which a fixed point is meant
+const TEXTS = {
+  boltzmann: { name: "Boltzmann", symbol: "β", parameter: "Inverse temperature β of Boltzmann’s softmax" },
+  mellowmax: { name: "Mellowmax", symbol: "ω", parameter: "Parameter ω of mellowmax" },
+};
+
+export class Twin {
+  /** @param {"boltzmann" | "mellowmax"} kind @param {HTMLElement} home @param {Hands} hands */
+  constructor(kind, home, hands) {
+    const template = /** @type {HTMLTemplateElement} */ (document.getElementById("twin"));
+    home.append(template.content.cloneNode(true));
+    const find = (/** @type {string} */ name) => /** @type {any} */ (home.querySelector(`.${name}`));
+    this.kind = kind;
+    this.home = home;
+    this.hands = hands;
+    this.find = find;
+    this.lit = -1;
+    /** @type {Scene | null} */ this.scene = null;
+    /** @type {Look | null} */ this.look = null;
+    /** @type {OffscreenCanvas | null} */ this.still = null;
+    this.plane = new Chart(find("plane"), { left: 48, bottom: 36 });
+    this.branches = new Chart(find("branches"));
+    this.change = new Chart(find("change"), { left: 58 });
+    const texts = TEXTS[kind];
+    find("name").textContent = texts.name;
+    find("symbol").textContent = texts.symbol;
+    find("slider").setAttribute("aria-label", texts.parameter);
+    find("number").setAttribute("aria-label", `${texts.parameter}, as a number`);
+    find("plane").setAttribute("aria-label", `Plane of both action values under ${texts.name}. Arrow keys move the start of the sweeps.`);
+    find("branches").setAttribute("aria-label", `Fixed points of ${texts.name} over ${texts.symbol}. Arrow keys turn ${texts.symbol}.`);
+    find("change").setAttribute("aria-label", `What a sweep changes under ${texts.name}: T of V minus V, which is 0 at the fixed points.`);
+    if (kind === "mellowmax") find("magnify").remove();
+    this.listen();
+  }
+
+  listen() {
+    const { find, hands } = this;
+    find("slider").addEventListener("input", () => hands.turn(Number(find("slider").value)));
+    find("slider").addEventListener("change", () => hands.done("turn"));
+    find("slider").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+      const steps = /** @type {{[key: string]: number}} */ ({ PageDown: -1, PageUp: 1 });
+      if (event.key in steps) this.step(event, steps[event.key]);
+    });
+    find("number").addEventListener("change", () => {
+      const given = Number(find("number").value);
+      if (find("number").value !== "" && Number.isFinite(given)) hands.turn(clip(given, 0, 1000));
+      else find("number").value = String(this.parameter);
+      hands.done("number");
+    });
+    find("magnify")?.addEventListener("click", () => hands.magnify());
+    this.listenToPlane(find("plane"));
+    this.listenToBranches(find("branches"));
+    for (const [name, chart] of /** @type {[string, Chart][]} */ ([["plane", this.plane], ["branches", this.branches], ["change", this.change]])) {
+      find(name).addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
+        if (event.buttons === 0) this.light(this.nearest(name, chart, event));
+      });
+      find(name).addEventListener("pointerleave", () => this.light(-1));
+    }
+  }
+
+  get parameter() {
+    return this.scene ? this.scene.softmax.parameter : 0;
+  }
+
+  /** A start is dropped by a click, dragged by a mouse, tapped by a finger, moved by the arrow keys. @param {HTMLCanvasElement} canvas */
+  listenToPlane(canvas) {
+    const drop = (/** @type {PointerEvent} */ event) => {
+      const { x, y } = this.plane.at(event.offsetX, event.offsetY);
+      const [low, high] = this.plane.xs;
+      this.hands.drop({ qb: clip(x, low, high), qa: clip(y, low, high) });
+    };
+    /** @type {{x: number, y: number} | null} */
+    let pressed = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      pressed = { x: event.offsetX, y: event.offsetY };
+      if (event.pointerType === "touch") return; // it may be the beginning of a scroll
+      canvas.setPointerCapture(event.pointerId);
+      drop(event);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (pressed && event.pointerType !== "touch") drop(event);
+    });
+    canvas.addEventListener("pointerup", (event) => {
+      const still = pressed && Math.hypot(event.offsetX - pressed.x, event.offsetY - pressed.y) < 10;
+      if (event.pointerType === "touch" && still) drop(event);
+      if (pressed) this.hands.done("drop");
+      pressed = null;
+    });
+    canvas.addEventListener("pointercancel", () => (pressed = null));
+    canvas.addEventListener("keydown", (event) => {
+      const moves = /** @type {{[key: string]: number[]}} */ ({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] });
+      if (!(event.key in moves) || !this.scene) return;
+      event.preventDefault();
+      const [low, high] = this.plane.xs;
+      const step = (high - low) / (event.shiftKey ? 10 : 50);
+      const { qa, qb } = this.scene.from;
+      const [dx, dy] = moves[event.key];
+      this.hands.drop({ qb: clip(qb + dx * step, low, high), qa: clip(qa + dy * step, low, high) });
+      this.hands.done("drop");
+    });
+  }
+
+  /** The parameter is dragged: from anywhere with a mouse, sideways with a finger. @param {HTMLCanvasElement} canvas */
+  listenToBranches(canvas) {
+    const turn = (/** @type {number} */ px) => {
+      const { x, width } = this.branches.frame;
+      const [low, high] = this.branches.xs;
+      this.hands.turn(clip(low + ((px - x) / width) * (high - low), Math.max(0, low), high));
+    };
+    /** @type {{x: number, moved: boolean} | null} */
+    let grip = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      grip = { x: event.offsetX, moved: event.pointerType !== "touch" };
+      if (grip.moved) turn(event.offsetX);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (!grip) return;
+      grip.moved ||= Math.abs(event.offsetX - grip.x) > 8;
+      if (grip.moved) turn(event.offsetX);
+    });
+    canvas.addEventListener("pointerup", () => {
+      if (grip?.moved) this.hands.done("turn");
+      grip = null;
+    });
+    canvas.addEventListener("pointercancel", () => (grip = null));
+    canvas.addEventListener("keydown", (event) => {
+      const steps = /** @type {{[key: string]: number}} */ ({ ArrowLeft: -FINE, ArrowRight: FINE, PageDown: -1, PageUp: 1 });
+      if (event.key in steps) this.step(event, steps[event.key]);
+    });
+  }
+
+  /** Turn the parameter by a key. @param {KeyboardEvent} event @param {number} by */
+  step(event, by) {
+    event.preventDefault();
+    this.hands.turn(Math.max(0, Number((this.parameter + by).toFixed(6))));
+    this.hands.done("turn");
+  }
+
+  /** The fixed point that a pointer is next to; -1 for none. @param {string} name @param {Chart} chart @param {PointerEvent} event */
+  nearest(name, chart, event) {
+    const { scene } = this;
+    if (!scene) return -1;
+    const places = scene.points.map((point) => {
+      if (name === "plane") return onLine(chart, scene, point.value);
+      if (name === "branches") return [chart.x(this.parameter), chart.y(point.value)];
+      return [chart.x(point.value), chart.y(0)];
+    });
+    return places.findIndex(([px, py]) => Math.hypot(px - event.offsetX, py - event.offsetY) < NEAR);
+  }
+
+  /** Light a fixed point in every panel. @param {number} place */
+  light(place) {
+    if (place === this.lit || !this.scene || !this.look) return;
+    this.lit = place;
+    this.draw();
+    const point = this.scene.points[place];
+    this.find("remark").textContent = point ? pointWords(point) : "";
+  }
+
+  /** Show a scene. @param {Scene} scene @param {Look} look */
+  show(scene, look) {
+    this.scene = scene;
+    this.look = look;
+    this.lit = -1;
+    this.find("remark").textContent = "";
+    this.draw();
+    this.tell();
+  }
+
+  draw() {
+    const { scene, look, lit } = this;
+    if (!scene || !look) return;
+    this.still = null;
+    drawPlane(this.plane, scene, look.ink, lit);
+    drawBranches(this.branches, scene, look.ink, { ...look, lit });
+    drawChange(this.change, scene, look.ink, lit);
+  }
+
+  /** Draw a learner over the plane, which is kept meanwhile. @param {import("./sarsa.js").Sarsa} learner */
+  showLearner(learner) {
+    const { canvas, context } = this.plane;
+    if (!this.still) {
+      this.still = new OffscreenCanvas(canvas.width, canvas.height);
+      /** @type {OffscreenCanvasRenderingContext2D} */ (this.still.getContext("2d")).drawImage(canvas, 0, 0);
+    }
+    context.save();
+    context.resetTransform();
+    context.clearRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(this.still, 0, 0);
+    context.restore();
+    drawLearner(this.plane, learner);
+  }
+
+  /** The same in words and numbers. */
+  tell() {
+    const { scene, look, find } = this;
+    if (!scene || !look) return;
+    const { place, points, softmax } = scene;
+    const now = softmax.parameter;
+    const range = this.kind === "boltzmann" ? shownBetas(place, look.magnified, now) : [0, Math.max(place.most, now)];
+    const slider = find("slider");
+    slider.min = String(Math.floor(range[0] / FINE) * FINE);
+    slider.max = String(Math.ceil(range[1] / FINE) * FINE);
+    slider.step = String(FINE);
+    slider.value = String(now);
+    slider.setAttribute("aria-valuetext", `${parameter(now)}, ${count(points.length)}`);
+    if (document.activeElement !== find("number")) find("number").value = String(Number(now.toFixed(4)));
+    find("count").textContent = count(points.length);
+    find("count").classList.toggle("several", points.length > 1);
+    find("magnify")?.setAttribute("aria-pressed", String(look.magnified));
+    find("magnify")?.toggleAttribute("hidden", !place.window);
+    find("points").replaceChildren(...points.map((point, i) => this.row(point, i === scene.end)));
+  }
+
+  /** @param {import("./sweeps.js").FixedPoint} point @param {boolean} here */
+  row(point, here) {
+    const { scene } = this;
+    const { qa, qb } = actionValues(/** @type {Scene} */ (scene).place.mdp, point.value);
+    const row = document.createElement("tr");
+    const cells = [value(point.value), value(qa), value(qb), point.slope.toFixed(4), point.stable ? "attracts" : "repels"];
+    cells.forEach((text, i) => {
+      const cell = document.createElement(i ? "td" : "th");
+      if (!i) cell.setAttribute("scope", "row");
+      cell.textContent = text;
+      row.append(cell);
+    });
+    row.className = `${point.stable ? "stable" : "unstable"} ${here ? "here" : ""}`;
+    return row;
+  }
+}
