@@ -30,15 +30,28 @@ export function drawBranches(chart, scene, ink, { lit, magnified, trail }) {
   const px = chart.x(parameter);
   const { y, height } = chart.frame;
   chart.line([[px, y - 6], [px, y + height]], { colour: ink.text, width: 1.5 });
-  chart.context.fillStyle = ink.text;
-  chart.context.beginPath();
-  chart.context.roundRect(px - 9, y - 14, 18, 11, 5);
-  chart.context.fill();
+  drawGrip(chart, px, `${boltzmann ? "β" : "ω"} ${parameter.toFixed(2)}`);
   scene.points.forEach((point, i) => {
     const py = chart.y(point.value);
     if (i === scene.end) chart.ring(px, py, colour);
     chart.dot(px, py, { colour, stable: point.stable, lit: i === lit });
   });
+}
+
+/** What the parameter is dragged by, with its value. @param {Chart} chart @param {number} px @param {string} text */
+function drawGrip(chart, px, text) {
+  const { context, ink } = chart;
+  const { x, y, width } = chart.frame;
+  const half = context.measureText(text).width / 2 + 8;
+  const middle = Math.min(Math.max(px, x + half + 8), x + width - half + 8);
+  context.fillStyle = ink.text;
+  context.beginPath();
+  context.roundRect(middle - half, y - 22, 2 * half, 18, 9);
+  context.fill();
+  context.fillStyle = ink.card;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillText(text, middle, y - 12.5);
 }
 
 /** The window between the folds, in which there are three fixed points. @param {Chart} chart @param {import("./scene.js").Window} window */

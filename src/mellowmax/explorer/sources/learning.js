@@ -12,7 +12,7 @@ const SEEDS = { boltzmann: 1, mellowmax: 2 };
 
 export class Learning {
   /**
-   * @param {{twins: Twin[], state: () => State, still: () => boolean, change: (part: Partial<State>) => void, done: (gesture: string) => void}} app
+   * @param {{twins: Twin[], state: () => State, start: () => import("./sweeps.js").Pair, still: () => boolean, change: (part: Partial<State>) => void, done: (gesture: string) => void}} app
    */
   constructor(app) {
     this.app = app;
@@ -37,8 +37,8 @@ export class Learning {
 
   /** Begin again from the start of the sweeps. */
   begin() {
-    const { twins, state } = this.app;
-    this.learners = Object.fromEntries(twins.map(({ kind }) => [kind, new Sarsa(state().from, SEEDS[kind])]));
+    const { twins, state, start } = this.app;
+    this.learners = Object.fromEntries(twins.map(({ kind }) => [kind, new Sarsa(start(), SEEDS[kind])]));
     if (this.app.still() && state().learns) this.advance(AT_ONCE);
     this.show();
   }

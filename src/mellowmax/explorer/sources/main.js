@@ -6,7 +6,7 @@ import { showGallery } from "./gallery.js";
 import { Learning } from "./learning.js";
 import { loopOf } from "./loop.js";
 import { drawOperators } from "./operator_curves.js";
-import { endOf, placeOf, sceneOf } from "./scene.js";
+import { cornerOf, endOf, placeOf, sceneOf } from "./scene.js";
 import { scrubbed } from "./scrub.js";
 import { BEGINNING, format, History, LIMITS, parse } from "./state.js";
 import { PAPER } from "./sweeps.js";
@@ -48,7 +48,7 @@ const scrubs = Object.entries(LIMITS).map(([name, limits]) => {
   const set = (/** @type {number} */ value) => change({ mdp: { ...state.mdp, [name]: value }, at: endOf(scenes.boltzmann), loop: false });
   return { name, show: scrubbed(find(name), limits, set, () => done(name)) };
 });
-const learning = new Learning({ twins, state: () => state, still: () => quiet.matches, change, done });
+const learning = new Learning({ twins, state: () => state, start, still: () => quiet.matches, change, done });
 const gallery = showGallery(blocks, { change: (part) => change(part), done });
 const past = new History(beginning, restore);
 
@@ -64,12 +64,12 @@ function change(part) {
   const last = state;
   state = { ...state, ...part };
   if (part.mdp) place = placeOf(state.mdp);
-  if (part.mdp || part.from) {
+  const both = part.mdp || "from" in part;
+  if (both) {
     trail = [];
     learning.stop();
   }
   if (!state.loop) before = null;
-  const both = part.mdp || part.from;
   if (both || last.beta !== state.beta || last.at !== state.at || last.wide !== state.wide || last.loop !== state.loop) draw(0);
   if (both || last.omega !== state.omega) draw(1);
   drawRest();
@@ -140,11 +140,16 @@ function takeLoop(still) {
   step();
 }
 
+/** Where sweeps and learners start. */
+function start() {
+  return state.from ?? cornerOf(place);
+}
+
 /** Of one of the two operators, what there is to see. @param {number} which */
 function compute(which) {
   const kind = twins[which].kind;
   const parameter = which ? state.omega : state.beta;
-  scenes[kind] = sceneOf(place, { kind, parameter }, which ? state.from : (state.at ?? state.from));
+  scenes[kind] = sceneOf(place, { kind, parameter }, which ? start() : (state.at ?? start()));
 }
 
 /** Draw its column. @param {number} which */
@@ -161,7 +166,7 @@ function draw(which) {
 
 /** Draw what both columns share, and say what is seen. */
 function drawRest() {
-  drawOperators(operators, ink, { beta: state.beta, omega: state.omega, held: endOf(scenes.boltzmann).qb, range: place.plane });
+  drawOperators(operators, ink, { beta: state.beta, omega: state.omega, held: endOf(scenes.boltzmann).qb, widest: place.plane[1] - place.plane[0] });
   for (const { name, show } of scrubs) show(state.mdp[/** @type {keyof import("./sweeps.js").MDP} */ (name)]);
   find("ends-a").textContent = (1 - state.mdp.pa).toFixed(3);
   find("ends-b").textContent = (1 - state.mdp.pb).toFixed(3);
@@ -235,7 +240,7 @@ find("loop").addEventListener("click", () => {
 find("break").addEventListener("click", () => {
   const mdp = brokenMDP(Math.floor(Math.random() * 2 ** 32));
   const begun = beginningWith(mdp);
-  change({ mdp, beta: begun.beta, omega: begun.omega, from: { qa: 0, qb: 0 }, at: null, loop: false, wide: false });
+  change({ mdp, beta: begun.beta, omega: begun.omega, from: null, at: null, loop: false, wide: false });
   done("break");
 });
 find("reset").addEventListener("click", () => {

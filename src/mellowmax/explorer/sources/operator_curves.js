@@ -8,13 +8,13 @@ const GRAIN = 160;
 
 /**
  * @param {Chart} chart @param {import("./chart.js").Ink} ink
- * @param {{beta: number, omega: number, held: number, range: [number, number]}} what
+ * @param {{beta: number, omega: number, held: number, widest: number}} what
  */
-export function drawOperators(chart, ink, { beta, omega, held, range }) {
-  const [low, high] = range;
+export function drawOperators(chart, ink, { beta, omega, held, widest }) {
+  const [low, high] = [held - Math.min(7 / beta, widest), held + Math.min(3.5 / beta, widest / 2)];
   const xs = Array.from({ length: GRAIN + 1 }, (_, i) => low + (i / GRAIN) * (high - low));
   const middle = (/** @type {number} */ q) => (q + held) / 2;
-  chart.begin(range, [middle(low), high], ink);
+  chart.begin([low, high], [middle(low), high], ink);
   chart.axes("Q(s₁, a)", `value of s₁, with Q(s₁, b) = ${held.toFixed(3)}`, { yTicks: 4 });
   /** @type {[string, (q: number) => number, {colour: string, width?: number, dash?: number[]}][]} */
   const curves = [
@@ -31,7 +31,7 @@ export function drawOperators(chart, ink, { beta, omega, held, range }) {
   spread.sort((one, other) => one.py - other.py);
   let last = -Infinity;
   for (const { name, colour, py } of spread) {
-    last = Math.max(py - 9, last + 15);
+    last = Math.max(py - 11, last + 15);
     chart.label(name, chart.frame.x + 8, last, { colour, bold: true });
   }
 }
@@ -41,6 +41,7 @@ function drawDip(chart, xs, f, colour) {
   const falls = xs.filter((q, i) => i && f(q) < f(xs[i - 1]) - 1e-6);
   if (falls.length < 3) return;
   chart.line(falls.map((q) => [chart.x(q), chart.y(f(q))]), { colour, width: 8, alpha: 0.25 });
-  const q = falls[Math.floor(0.8 * falls.length)];
-  chart.label("falls, though a gets better", chart.x(q) - 4, chart.y(f(q)) + 22, { colour, align: "right" });
+  const { x, y, width, height } = chart.frame;
+  const [px, py] = [x + width - 8, y + height - 16];
+  chart.label("Boltzmann’s falls here, though a gets better", px, py, { colour, align: "right" });
 }

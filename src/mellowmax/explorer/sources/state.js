@@ -13,7 +13,7 @@ import { PAPER } from "./sweeps.js";
  * @property {number} beta
  * @property {number} omega
  * @property {MDP} mdp
- * @property {Pair} from Where the reader lets sweeps start.
+ * @property {Pair | null} from Where the reader lets sweeps start; null for a corner of the plane.
  * @property {Pair | null} at Where Boltzmann's planning was when beta or the MDP turned; it goes on from there.
  * @property {boolean} wide Are all betas shown, and not the window alone?
  * @property {boolean} loop Has beta been taken up through the fold and back?
@@ -34,7 +34,7 @@ export const BEGINNING = {
   beta: 16.6,
   omega: 16.6,
   mdp: PAPER,
-  from: { qa: 0, qb: 0 },
+  from: null,
   at: null,
   wide: false,
   loop: false,

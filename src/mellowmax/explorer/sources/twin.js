@@ -22,6 +22,7 @@ import { count, parameter, pointWords, value } from "./words.js";
 
 const FINE = 0.01;
 const NEAR = 16; // pixels within which a fixed point is meant
+const HINT = "Click to place the cross, where sweeps start; the ring is where they end. Full dots attract, hollow ones repel.";
 const TEXTS = {
   boltzmann: { name: "Boltzmann", symbol: "β", parameter: "Inverse temperature β of Boltzmann’s softmax" },
   mellowmax: { name: "Mellowmax", symbol: "ω", parameter: "Parameter ω of mellowmax" },
@@ -178,7 +179,7 @@ export class Twin {
     this.lit = place;
     this.draw();
     const point = this.scene.points[place];
-    this.find("remark").textContent = point ? pointWords(point) : "";
+    this.find("remark").textContent = point ? pointWords(point) : HINT;
   }
 
   /** Show a scene. @param {Scene} scene @param {Look} look */
@@ -186,7 +187,7 @@ export class Twin {
     this.scene = scene;
     this.look = look;
     this.lit = -1;
-    this.find("remark").textContent = "";
+    this.find("remark").textContent = HINT;
     this.draw();
     this.tell();
   }

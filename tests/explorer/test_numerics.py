@@ -1,0 +1,225 @@
+"""The page computes what the library computes: a thousand cases, in a real Chromium, to 1e-9."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from browser import browser
+from mellowmax import Boltzmann, Mellowmax, mellowmax_temperature
+from mellowmax.explorer.inline import inlined
+from mellowmax.mdp import MDP, two_state
+from mellowmax.planning import fixed_points, trace_fixed_points
+
+TOLERANCE = 1e-9
+PAIRS = {"boltzmann": Boltzmann, "mellowmax": Mellowmax}
+NAMES = ("ra", "pa", "rb", "pb", "discount")
+PAPER = dict(zip(NAMES, (0.12211, 0.65867, 0.03284, 0.99075, 0.98), strict=True))
+# Of 20,000 random MDPs, one with a window of each kind: low, high, wide.
+BROKEN = [
+    (0.007, 0.009, 0.152, 0.975, 0.98),
+    (0.199, 0.996, 0.942, 0.298, 0.98),
+    (0.078, 0.988, 0.914, 0.196, 0.98),
+    (0.092, 0.995, 0.754, 0.038, 0.98),
+    (0.145, 0.998, 0.194, 0.468, 0.98),
+    (0.122, 0.66, 0.033, 0.99, 0.98),
+]
+
+
+def library_mdp(mdp):
+    """The MDP of the page as the library has it."""
+    stays = [[mdp["pa"], 1 - mdp["pa"]], [mdp["pb"], 1 - mdp["pb"]]]
+    rewards = [[mdp["ra"], mdp["rb"]], [0.0, 0.0]]
+    terminal = [False, True]
+    return MDP.from_arrays([stays, [[0, 1]] * 2], rewards, mdp["discount"], terminal=terminal)
+
+
+def random_mdps(rng, count):
+    drawn = [dict(zip(NAMES, (*rng.random(4), 0.98), strict=True)) for _ in range(count)]
+    return [PAPER, *(dict(zip(NAMES, mdp, strict=True)) for mdp in BROKEN), *drawn][:count]
+
+
+@pytest.fixture(scope="module")
+def compute():
+    """From the modules, a function and cases to its results in Chromium."""
+    with browser() as tab:
+        yield lambda modules, function, cases: tab.evaluate(
+            f"(() => {{ {inlined(*modules)}\n return {json.dumps(cases)}.map({function}); }})()"
+        )
+
+
+def test_there_are_a_thousand_cases():
+    assert OPERATORS + POINTS + FOLDS + TRAJECTORIES == 1000
+
+
+OPERATORS, POINTS, FOLDS, TRAJECTORIES = 500, 288, 12, 200
+
+
+def test_operators_policies_and_gradients(compute, rng):
+    cases = []
+    for i in range(OPERATORS):
+        kind = ("boltzmann", "mellowmax")[i % 2]
+        scale = 10.0 ** rng.integers(-4, 3)
+        qa, qb = (scale * rng.normal(size=2)).tolist()
+        if i % 20 < 2:
+            qb = qa  # a tie
+        parameter = 0.0 if i % 50 < 2 else float(10.0 ** rng.uniform(-3, 3))
+        cases.append({"kind": kind, "parameter": parameter, "qa": qa, "qb": qb})
+    found = compute(
+        ["operators"],
+        """({kind, parameter, qa, qb}) => {
+        const s = {kind, parameter}, {value, policy, gradient, temperature} = $operators;
+        return [value(s, qa, qb), policy(s, qa, qb), ...gradient(s, qa, qb),
+                kind === "mellowmax" ? temperature(qa, qb, parameter) : parameter]; }""",
+        cases,
+    )
+    for case, (value, policy, by_a, by_b, b) in zip(cases, found, strict=True):
+        pair, q = PAIRS[case["kind"]](case["parameter"]), np.array([case["qa"], case["qb"]])
+        size = abs(q).max()
+        assert abs(value - pair.value(q)) <= TOLERANCE * size, case
+        assert abs(policy - pair.policy(q)[0]) <= TOLERANCE, case
+        assert abs(np.array([by_a, by_b]) - pair.gradient(q)).max() <= TOLERANCE * (
+            1 + case["parameter"] * size
+        )
+        if case["kind"] == "mellowmax":
+            expected = mellowmax_temperature(q, case["parameter"])
+            assert abs(b - expected) <= TOLERANCE * max(1, expected), case
+
+
+def test_fixed_points_and_their_stability(compute, rng):
+    mdps = random_mdps(rng, POINTS // 2)
+    cases = [
+        {"mdp": mdp, "kind": kind, "parameter": float(rng.uniform(0, 40))}
+        for mdp in mdps
+        for kind in PAIRS
+    ]
+    for case, mdp in zip(cases[::2], [PAPER, *BROKEN], strict=False):  # these in their windows
+        case["parameter"] = 16.6 if mdp is PAPER else 0.0
+    windows = compute(
+        ["broken_mdp"],
+        "(mdp) => $broken_mdp.windowOf($fixed_points.branch(mdp))?.middle ?? null",
+        [dict(zip(NAMES, mdp, strict=True)) for mdp in BROKEN],
+    )
+    for case, middle in zip(cases[2::2], windows, strict=False):
+        case["parameter"] = middle
+    found = compute(
+        ["fixed_points"],
+        "({mdp, kind, parameter}) => $fixed_points.fixedPoints(mdp, {kind, parameter})",
+        cases,
+    )
+    counts = []
+    for case, points in zip(cases, found, strict=True):
+        pair = PAIRS[case["kind"]](case["parameter"])
+        expected = fixed_points(library_mdp(case["mdp"]), pair)
+        assert expected.complete
+        assert len(points) == len(expected), case
+        counts.append(len(points))
+        for ours, theirs in zip(points, expected, strict=True):
+            scale = max(1.0, abs(theirs.value[0]))
+            assert abs(ours["value"] - theirs.value[0]) <= TOLERANCE * scale, case
+            assert abs(abs(ours["slope"]) - theirs.spectral_radius) <= 1e3 * TOLERANCE, case
+            assert ours["stable"] == theirs.stable, case
+    assert counts.count(3) >= 7  # the case that matters is among them
+
+
+def test_folds(compute, rng):
+    mdps = random_mdps(rng, FOLDS)
+    found = compute(
+        ["fixed_points"],
+        "(mdp) => $fixed_points.branch(mdp).folds.sort((a, b) => a.parameter - b.parameter)",
+        mdps,
+    )
+    several = 0
+    for mdp, folds in zip(mdps, found, strict=True):
+        highest = 1.5 * max([10.0, *(fold["parameter"] for fold in folds)])
+        trace = trace_fixed_points(library_mdp(mdp), Boltzmann, [0.0, highest])
+        inside = [fold for fold in folds if 0 < fold["parameter"] < highest]
+        assert len(inside) == len(trace.folds), mdp
+        several += bool(inside)
+        for ours, theirs in zip(inside, trace.folds, strict=True):
+            assert abs(ours["parameter"] - theirs.parameter) <= TOLERANCE * theirs.parameter, mdp
+            assert abs(ours["value"] - theirs.value[0]) <= 1e-6 * abs(theirs.value[0]), mdp
+    assert several >= 6
+
+
+def test_trajectories(compute, rng):
+    """Two hundred sweeps from anywhere, and the fixed point that they say they end at."""
+    mdps = random_mdps(rng, TRAJECTORIES // 2)
+    cases = [
+        {
+            "mdp": mdp,
+            "kind": kind,
+            "parameter": 16.6 if mdp is PAPER else float(rng.uniform(0, 20)),
+            "from": dict(zip(("qa", "qb"), rng.uniform(-1, 2, 2).tolist(), strict=True)),
+        }
+        for mdp in mdps
+        for kind in PAIRS
+    ]
+    found = compute(
+        ["fixed_points"],
+        """({mdp, kind, parameter, from}) => {
+        const s = {kind, parameter};
+        const points = $fixed_points.fixedPoints(mdp, s);
+        const {values} = $sweeps.trajectory(mdp, s, from, 200);
+        const end = $sweeps.basins(mdp, s, points)(values[0]);
+        return {values, end: points[end].value}; }""",
+        cases,
+    )
+    for kind, family in PAIRS.items():  # all of one operator at once
+        chosen = [(c, f) for c, f in zip(cases, found, strict=True) if c["kind"] == kind]
+        ours = np.array([f["values"] + 200 * [np.nan] for _, f in chosen])[:, :201]
+        pair = family(np.array([c["parameter"] for c, _ in chosen]))
+        models = [library_mdp(c["mdp"]) for c, _ in chosen]
+        rewards = np.array([mdp.to_numpy()[1][0] for mdp in models])
+        stays = np.array([mdp.discount * mdp.to_numpy()[0][0, :, 0] for mdp in models])
+        q = np.array([[c["from"]["qa"], c["from"]["qb"]] for c, _ in chosen])
+        for sweep in range(4000):
+            value = np.asarray(pair.value(q))
+            scale = np.maximum(1, abs(value))
+            if sweep <= 200:
+                near = abs(ours[:, sweep] - value) <= TOLERANCE * scale
+                assert (near | np.isnan(ours[:, sweep])).all()  # some have settled before
+            q = rewards + stays * value[:, None]
+        assert np.isfinite(ours[:, :10]).all()
+        assert (abs(value - [f["end"] for _, f in chosen]) <= 1e-5 * scale).all()
+
+
+def test_the_default_mdp_is_the_librarys(compute):
+    [paper] = compute(["sweeps"], "() => $sweeps.PAPER", [0])
+    transitions, rewards = two_state().to_numpy()
+    assert [paper["ra"], paper["rb"]] == rewards[0].tolist()
+    assert [paper["pa"], paper["pb"]] == transitions[0, :, 0].tolist()
+    assert paper["discount"] == two_state().discount
+
+
+def test_a_broken_mdp_has_a_wide_window(compute):
+    found = compute(
+        ["broken_mdp"],
+        """(seed) => { const mdp = $broken_mdp.brokenMDP(seed);
+        return {mdp, window: $broken_mdp.windowOf($fixed_points.branch(mdp))}; }""",
+        list(range(40)),
+    )
+    assert len({json.dumps(one["mdp"]) for one in found}) == 40
+    for one in found:
+        assert one["window"]["high"] - one["window"]["low"] >= 0.25 * one["window"]["middle"]
+    middle = found[0]["window"]["middle"]
+    assert len(fixed_points(library_mdp(found[0]["mdp"]), Boltzmann(middle))) == 3
+
+
+def test_sarsa_with_small_steps_learns_the_values_of_the_uniform_policy(compute):
+    """At beta 0 planning has one fixed point; the mean of 40 runs has a standard error of 0.003."""
+    mdp = dict(zip(NAMES, (0.3, 0.5, 0.6, 0.8, 0.9), strict=True))
+    found = compute(
+        ["sarsa"],
+        f"""(seed) => {{ const run = new $sarsa.Sarsa({{qa: 0, qb: 0}}, seed);
+        run.run({json.dumps(mdp)}, {{kind: "boltzmann", parameter: 0}}, 0.002, 40000, 0);
+        return [run.qa, run.qb, run.steps, run.below]; }}""",
+        list(range(1, 41)),
+    )
+    [point] = fixed_points(library_mdp(mdp), Boltzmann(0.0))
+    means = np.mean(found, axis=0)
+    np.testing.assert_allclose(means[:2], point.q[0], atol=0.02)
+    assert means[2] == 40000
+    assert means[3] == 0  # values rise from 0
