@@ -169,7 +169,7 @@ def test_trajectories(compute, rng):
     )
     for kind, family in PAIRS.items():  # all of one operator at once
         chosen = [(c, f) for c, f in zip(cases, found, strict=True) if c["kind"] == kind]
-        ours = np.array([f["values"] + 200 * [np.nan] for _, f in chosen])[:, :201]
+        ours = np.array([(f["values"] + 201 * [np.nan])[:201] for _, f in chosen])
         pair = family(np.array([c["parameter"] for c, _ in chosen]))
         models = [library_mdp(c["mdp"]) for c, _ in chosen]
         rewards = np.array([mdp.to_numpy()[1][0] for mdp in models])
