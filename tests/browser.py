@@ -140,15 +140,26 @@ class Tab:
             self.events.append((message["method"], message["params"]))
         return message
 
-    def open(self, path, width, scheme="light", media="screen"):
-        """Load a file as on a screen `width` pixels wide, a phone's if it is narrow."""
+    def open(self, path, width, scheme="light", media="screen", fragment="", motion="reduce"):
+        """Load a file as on a screen `width` pixels wide, a phone's if it is narrow.
+
+        `motion` is what the reader prefers: `"reduce"` or `"no-preference"`.
+        """
         phone = width < 600
         self("Emulation.setDeviceMetricsOverride", width=width, height=844 if phone else 900,
              deviceScaleFactor=1, mobile=phone)  # fmt: skip
-        self.features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self("Emulation.setTouchEmulationEnabled", enabled=phone)
+        wishes = {"prefers-color-scheme": scheme, "prefers-reduced-motion": motion}
+        self.features = [{"name": name, "value": value} for name, value in wishes.items()]
         self("Emulation.setEmulatedMedia", media=media, features=self.features)
+        if fragment:
+            self.load("about:blank")  # or another fragment of the same page would load nothing
+        self.load(Path(path).resolve().as_uri() + (f"#{fragment}" if fragment else ""))
+
+    def load(self, url):
+        """Go to an address and wait until it is loaded."""
         self.events.clear()
-        self("Page.navigate", url=Path(path).resolve().as_uri())
+        self("Page.navigate", url=url)
         deadline = time.monotonic() + TIMEOUT
         while not any(name == "Page.loadEventFired" for name, _ in self.events):
             self.receive(deadline)
@@ -156,7 +167,51 @@ class Tab:
     def evaluate(self, script):
         answer = self("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
-        return answer["result"]["value"]
+        return answer["result"].get("value")
+
+    def press(self, key):
+        """Press a key, by the name that the page sees, and let it go."""
+        names = {" ": "Space", "Tab": "Tab", "Enter": "Enter"}
+        numbers = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Tab": 9,
+                   "Enter": 13, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36}  # fmt: skip
+        text = key if len(key) == 1 else "\r" if key == "Enter" else None
+        given = {"key": key, "code": names.get(key, key)}
+        given["windowsVirtualKeyCode"] = numbers.get(key, ord(key[0]))
+        down = {"type": "keyDown", "text": text} if text else {"type": "rawKeyDown"}
+        self("Input.dispatchKeyEvent", **down, **given)
+        self("Input.dispatchKeyEvent", type="keyUp", **given)
+
+    def drag(self, *points):
+        """Drag the mouse from one point of the window to the next; let it go at the last."""
+        for i, (x, y) in enumerate(points):
+            if i == 0:
+                self("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+                self("Input.dispatchMouseEvent", type="mousePressed", x=x, y=y, button="left",
+                     buttons=1, clickCount=1)  # fmt: skip
+            else:
+                self("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y, button="left",
+                     buttons=1)  # fmt: skip
+        self("Input.dispatchMouseEvent", type="mouseReleased", x=x, y=y, button="left", clickCount=1)
+
+    def swipe(self, *points):
+        """Move a finger from one point of the window to the next; a tap if there is one point."""
+        for i, (x, y) in enumerate(points):
+            kind = "touchMove" if i else "touchStart"
+            self("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y}])
+        self("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
+    def centre(self, selector):
+        """The middle of an element, in view, as a point of the window."""
+        return self.within(selector, 0.5, 0.5)
+
+    def within(self, selector, across, down):
+        """A point of an element that is brought into view, by shares of its width and height."""
+        box = self.evaluate(
+            f"""(() => {{ const e = document.querySelector({json.dumps(selector)});
+            e.scrollIntoView({{block: "center"}}); const b = e.getBoundingClientRect();
+            return [b.x, b.y, b.width, b.height]; }})()"""
+        )
+        return box[0] + across * box[2], box[1] + down * box[3]
 
     def screenshot(self, target, whole=True):
         """What the page looks like, as a PNG: all of it, or its first screen."""

@@ -20,7 +20,7 @@ def call(*arguments):
     Nothing that is compiled goes to the user's cache, for this process would keep it in use.
     """
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("solve", "train", "evaluate", "reproduce"):
+        for name in ("solve", "train", "evaluate", "explore", "reproduce"):
             patch.setattr(f"mellowmax.cli.{name}.keep_compiled_programs", lambda: None)
         return CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "200"})
 

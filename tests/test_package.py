@@ -31,7 +31,7 @@ ORDER = (
     {"properties", "mdp"},
     {"planning", "environments"},
     {"learning", "deep"},
-    {"experiments"},
+    {"experiments", "explorer"},
     {"report"},
     {"cli"},
     {"__main__"},
@@ -209,7 +209,8 @@ def test_the_promised_names():
 
 def test_every_public_subpackage_loads_on_first_use_and_completion_shows_the_public_names():
     modules = {"operators", "policies", "softmax", "properties"}
-    packages = {"mdp", "planning", "environments", "learning", "deep", "experiments", "report"}
+    packages = {"mdp", "planning", "environments", "learning", "deep"}
+    packages |= {"experiments", "explorer", "report"}
     assert set(dir(mellowmax)) == {*mellowmax.__all__, *modules, *packages}
     public = {m for m in MODULES if "." not in m and not m.startswith("_")} - {"cli"}
     assert public == modules | packages

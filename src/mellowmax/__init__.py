@@ -15,7 +15,8 @@ policy. Importing this package needs NumPy and array-api-compat alone.
 The rest is loaded on first use: `mellowmax.mdp` and `mellowmax.planning` (models and their fixed
 points), `mellowmax.environments`, `mellowmax.learning` and `mellowmax.deep` (tabular learning and
 policy gradient), `mellowmax.experiments` and `mellowmax.report` (the paper's figures and tables),
-`mellowmax.properties` (what the paper asks of a softmax).
+`mellowmax.explorer` (the page of `mellowmax explore`), `mellowmax.properties` (what the paper asks
+of a softmax).
 """
 
 import importlib
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from . import deep as deep
     from . import environments as environments
     from . import experiments as experiments
+    from . import explorer as explorer
     from . import learning as learning
     from . import mdp as mdp
     from . import planning as planning
@@ -45,6 +47,7 @@ _ON_FIRST_USE = (
     "deep",
     "environments",
     "experiments",
+    "explorer",
     "learning",
     "mdp",
     "planning",

@@ -1,4 +1,5 @@
-"""The command line: `mellowmax solve`, `train`, `evaluate`, `show`, `reproduce` and `report`.
+"""The command line: `mellowmax solve`, `train`, `evaluate`, `show`, `explore`, `reproduce` and
+`report`.
 
 Importing this needs nothing; `main` needs the extra `experiments`, and says so where it is missing.
 """

@@ -12,7 +12,7 @@ import typer
 import typer.core
 
 from .. import __version__
-from . import evaluate, report, reproduce, show, solve, train
+from . import evaluate, explore, report, reproduce, show, solve, train
 from .console import output_arrives
 
 __all__ = ["app", "mellowmax"]
@@ -62,5 +62,6 @@ app.command(no_args_is_help=True)(solve.solve)
 app.command(no_args_is_help=True)(train.train)
 app.command(no_args_is_help=True)(evaluate.evaluate)
 app.command(no_args_is_help=True)(show.show)
+app.command()(explore.explore)
 app.command()(reproduce.reproduce)
 app.command(no_args_is_help=True)(report.report)

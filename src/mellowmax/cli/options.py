@@ -6,11 +6,24 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["AsJson", "Environment", "Force", "MaxSteps", "Parameter", "Quiet", "Seed", "Workers"]
+__all__ = [
+    "AsJson",
+    "Discount",
+    "Environment",
+    "Force",
+    "MaxSteps",
+    "Parameter",
+    "Quiet",
+    "Seed",
+    "Workers",
+]
 
 Environment: TypeAlias = Annotated[
     str,
     typer.Argument(metavar="ENV", help="The id of a Gymnasium environment with discrete actions."),
+]
+Discount: TypeAlias = Annotated[
+    float, typer.Option(help="For a Gymnasium environment; a saved MDP has its own.")
 ]
 Force: TypeAlias = Annotated[
     bool, typer.Option("--force", help="Replace files that this command did not write.")

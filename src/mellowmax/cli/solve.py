@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,12 +19,12 @@ from .console import (
     keep_compiled_programs,
 )
 from .describe import describe_solution, sizes
-from .options import AsJson, Force, Parameter, Quiet
+from .models import load_model
+from .options import AsJson, Discount, Force, Parameter, Quiet
 from .progress import time_left
 from .result import Result, print_result, progress_unless
 
 if TYPE_CHECKING:
-    from ..mdp import MDP
     from ..planning import SolveProgress
 
 __all__ = ["solve"]
@@ -43,9 +42,7 @@ def solve(
     method: Annotated[
         str, typer.Option(help="auto, in-place, synchronous, shifted or newton.")
     ] = "auto",
-    discount: Annotated[
-        float, typer.Option(help="For a Gymnasium environment; a saved MDP has its own.")
-    ] = 0.99,
+    discount: Discount = 0.99,
     tolerance: Annotated[float, typer.Option(help="The largest change to stop at.")] = 1e-8,
     max_iterations: Annotated[int, typer.Option(help="The most iterations to take.")] = 100_000,
     out: Annotated[Path, typer.Option(help="Where to write the solution.")] = Path("solution.npz"),
@@ -68,7 +65,7 @@ def solve(
         check_output(
             "--out", out, lambda path: npz.kind_of(path) == "solution", source=model, force=force
         )
-        mdp = _load(model, discount)
+        mdp = load_model(model, discount)
         keep_compiled_programs()
         from .. import planning
 
@@ -105,16 +102,6 @@ def _one_name(softmax: str, operator: str | None) -> str:
         rule = "`--softmax` must be given without `--operator`, its former name"
         raise ValueError(f"{rule}, got {softmax!r} and {operator!r}")
     return softmax if operator is None else operator
-
-
-def _load(model: str, discount: float) -> MDP:
-    from ..mdp import MDP
-
-    if Path(model).is_file():
-        return MDP.load(model)
-    if model.endswith(".npz") or (os.sep in model and Path(model).parent.is_dir()):
-        raise ValueError(f"`MODEL` must be a file that exists or a Gymnasium id, got {model!r}")
-    return MDP.from_gymnasium(model, discount)
 
 
 class _Way:

@@ -17,7 +17,7 @@ from importlib import resources
 
 __all__ = ["inlined", "source"]
 
-IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
+IMPORT = re.compile(r'^import (\{[\w\s,]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 
 
@@ -27,7 +27,7 @@ def source(name: str) -> str:
 
 
 def inlined(*entries: str) -> str:
-    """A script with some modules and all that they import, each as a constant of its name behind a `$`.
+    """A script with some modules and all that they import, each a constant: a `$` and its name.
 
     Args:
         entries: the names of the modules, such as `"sweeps"`.

@@ -17,7 +17,7 @@ from .numbers import rounded
 from .page import Block
 
 if TYPE_CHECKING:
-    from ..environments.lunar_lander import Params, State
+    from ..environments.lunar_lander import State
     from ..environments.lunar_lander.bodies import Body
 
 __all__ = ["Pilot", "landing"]
@@ -33,17 +33,17 @@ def landing(
     *,
     title: str,
     seed: int = 0,
-    params: Params | None = None,
+    height: str = "v3",
     max_steps: int = 1000,
     every: int = 2,
 ) -> Block:
-    """Play an episode of `mellowmax.environments.lunar_lander` and keep it for the page.
+    """Play an episode of `mellowmax/LunarLander-v0` and keep it for the page.
 
     Args:
         pilot: chooses the actions.
         title: what the page calls it.
-        seed: of the episode's random numbers.
-        params: the world; None for that of LunarLander-v3.
+        seed: of the episode.
+        height: the scale of the observed height, `"v3"` or `"2016"`.
         max_steps: where the episode is cut off.
         every: one in so many steps is kept; a step is a fiftieth of a second.
 
@@ -55,32 +55,26 @@ def landing(
     Raises:
         ValueError: for an action that is none, or an argument that is out of range.
     """
-    import jax
-
-    from ..environments import lunar_lander
     from ..environments.lunar_lander.bodies import HULL, LEG, SECONDS
+    from ..environments.lunar_lander.gymnasium import LunarLander
 
     every = checks.whole("every", every, 1)
     max_steps = checks.whole("max_steps", max_steps, 1)
-    world = lunar_lander.params() if params is None else params
-    keys = jax.random.split(jax.random.key(seed), max_steps + 1)
-    step = jax.jit(lunar_lander.step)
-    # A launched lander's first step is that of `reset`, whatever the action: one program does both.
-    state = step(keys[0], lunar_lander.launch(keys[0]), 0, world).state
-    frames, earned, ended = [_frame(lunar_lander.named(state), 0)], 0.0, False
+    env = LunarLander(height=height)
+    seen, _ = env.reset(seed=seed)
+    frames, earned, ended = [_frame(env.lander, 0)], 0.0, False
     for number in range(1, max_steps + 1):
-        seen = np.asarray(lunar_lander.observe(state, world), np.float64)
-        action = checks.whole("pilot's action", pilot(seen), 0, 3)
-        state, reward, terminated = step(keys[number], state, action, world)
-        earned, ended = earned + float(reward), bool(terminated)
+        action = pilot(np.asarray(seen, np.float64))
+        seen, reward, ended, _, _ = env.step(action)
+        earned += reward
         if ended or number % every == 0:
-            frames.append(_frame(lunar_lander.named(state), action))
+            frames.append(_frame(env.lander, action))
         if ended:
             break
     return {
         "kind": "landing",
         "title": title,
-        "ground": rounded(np.array([float(height) for height in lunar_lander.named(state).terrain])),
+        "ground": rounded(np.array(env.lander.terrain, np.float64)),
         "hull": _corners(HULL),
         "leg": _corners(LEG),
         "fine": FINE,

@@ -40,7 +40,7 @@ class PageServer(ThreadingHTTPServer):
             in_use = error.errno == errno.EADDRINUSE
             rule = "`port` must be one that is free" if in_use else "`port` must be one to take"
             raise ValueError(f"{rule}, got {port}: {error.strerror}") from error
-        self.port: int = self.server_address[1]  # type: ignore[assignment]
+        self.port: int = self.server_address[1]
         self.url = f"http://{ADDRESS}:{self.port}/"
 
 
@@ -59,7 +59,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, *, body: bool) -> None:
         host = self.headers.get("Host", "")
         if host not in {f"{name}:{self.server.port}" for name in (ADDRESS, "localhost")}:
-            self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "This server answers to this machine only.")
+            self._refuse(
+                HTTPStatus.MISDIRECTED_REQUEST, "This server answers to this machine only."
+            )
         elif self.path != "/":
             self._refuse(HTTPStatus.NOT_FOUND, "There is one page here, at /.")
         else:

@@ -120,6 +120,19 @@ class LunarLander(gymnasium.Env[Any, Any]):
         self._under_way = not terminated[0]
         return seen[0], float(rewards[0]), bool(terminated[0]), False, {}
 
+    @property
+    def lander(self) -> State:
+        """All that is kept of the lander, by name.
+
+        Raises:
+            gymnasium.error.ResetNeeded: before the first `reset`.
+        """
+        if self._landers.states is None:
+            rule = "`reset` must be called before `lander`"
+            raise gymnasium.error.ResetNeeded(f"{rule}, got no episode yet")
+        one: State = jax.tree.map(lambda x: x[0], jax.device_get(self._landers.states))
+        return one
+
     def render(self) -> Picture | None:
         """The lander as a picture; a warning and None where `render_mode` is None."""
         if self.render_mode is None:

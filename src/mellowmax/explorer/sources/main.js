@@ -49,7 +49,7 @@ const scrubs = Object.entries(LIMITS).map(([name, limits]) => {
   return { name, show: scrubbed(find(name), limits, set, () => done(name)) };
 });
 const learning = new Learning({ twins, state: () => state, start, still: () => quiet.matches, change, done });
-const gallery = showGallery(blocks, { change: (part) => change(part), done });
+const gallery = showGallery(blocks, { change, done, still: () => quiet.matches });
 const past = new History(beginning, restore);
 
 /** Where the reader's own model begins: between its folds, if it has any. @param {import("./sweeps.js").MDP} mdp @returns {State} */

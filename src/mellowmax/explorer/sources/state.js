@@ -41,7 +41,7 @@ export const BEGINNING = {
   learns: false,
   rate: 0.1,
   speed: 1000,
-  taxi: [0, 0],
+  taxi: [12, 0],
   model: [0, 0, 0],
 };
 

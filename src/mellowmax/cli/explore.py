@@ -1,0 +1,93 @@
+"""`mellowmax explore`: the page on which planning breaks and heals, served or written to a file."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .._common.files import check_output
+from .._common.signals import early_end
+from .console import errors_in_one_sentence, keep_compiled_programs
+from .models import load_model
+from .options import Discount, Force
+from .result import progress_unless
+
+if TYPE_CHECKING:
+    from ..explorer import Block, PageServer
+
+__all__ = ["explore"]
+
+
+def explore(
+    model: Annotated[
+        str | None,
+        typer.Argument(metavar="MODEL", help="A saved MDP, or the id of a Gymnasium environment."),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the page to this file, and serve nothing.")
+    ] = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only serve the page; open no browser.")
+    ] = False,
+    port: Annotated[int, typer.Option(help="Where to serve it; 0 for a port that is free.")] = 0,
+    discount: Discount = 0.99,
+    force: Force = False,
+) -> None:
+    """Open a page to explore planning with a softmax.
+
+    Example: mellowmax explore
+
+    It shows the paper's two-state MDP, or MODEL: one with a single state that is not terminal and
+    two actions live, any other as values, policies and temperatures over a range of the parameter.
+    The page is served to this machine alone until Ctrl-C; it is one file that needs no network. The
+    exit code is 0, and 2 for an argument that is wrong.
+    """
+    with errors_in_one_sentence():
+        from ..explorer import PageServer, page, write_page
+        from ..explorer.page import is_page
+
+        if save is not None:
+            check_output("--save", save, is_page, source=model, force=force)
+        blocks = _blocks(model, discount)
+        if save is not None:
+            write_page(save, blocks)
+            print(save)
+            return
+        server = PageServer(page(blocks), port)
+    with server, early_end("") as stop:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        print(f"{server.url} (Ctrl-C ends it)", flush=True)
+        if not no_browser:
+            _open(server)
+        stop.wait()
+        server.shutdown()
+
+
+def _blocks(model: str | None, discount: float) -> list[Block]:
+    """What the page shows beside the paper's MDP."""
+    from ..explorer import model as model_block
+    from ..explorer import taxi
+
+    if model is None:
+        return [taxi()]
+    mdp = load_model(model, discount)
+    keep_compiled_programs()
+    name = Path(model).name if os.path.exists(model) else model
+    with progress_unless(False) as report:
+        block = model_block(mdp, name, lambda share: report(share, f"{share:.0%} solved"))
+    return [block, taxi()]
+
+
+def _open(server: PageServer) -> None:
+    try:
+        opened = webbrowser.open(server.url)
+    except webbrowser.Error:
+        opened = False
+    if not opened:
+        print(f"mellowmax: no browser was found; open {server.url} in one", file=sys.stderr)

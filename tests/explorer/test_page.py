@@ -1,0 +1,420 @@
+"""The page in a real Chromium: what it says, every hand that can be laid on it, and any reader."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from axe_core_python import __path__ as axe_path
+
+from browser import browser, check_page
+from mellowmax.explorer import page, taxi, write_page
+from mellowmax.explorer.inline import inlined, source
+
+LANDING = json.loads(Path(__file__).with_name("landing.json").read_text())
+AXE = Path(axe_path[0], "axe.min.js").read_text(encoding="utf-8")
+ABOUT = """({
+  sentence: document.getElementById("sentence").textContent,
+  counts: [...document.querySelectorAll(".count")].map((e) => e.textContent),
+  beta: Number(document.querySelector("#boltzmann .number").value),
+  omega: Number(document.querySelector("#mellowmax .number").value),
+  points: [...document.querySelectorAll("#boltzmann tbody tr")].map((r) => r.className.split(" ")),
+  values: [...document.querySelectorAll("#boltzmann tbody th")].map((e) => Number(e.textContent)),
+  here: document.querySelector("#boltzmann tbody .here th")?.textContent,
+  hash: location.hash,
+})"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("explorer") / "page.html"
+    write_page(path, [taxi(), LANDING])
+    return path
+
+
+@pytest.fixture(scope="module")
+def browsing():
+    with browser() as tab:
+        yield tab
+
+
+@pytest.fixture
+def tab(browsing):
+    """The tab, which must have nothing to complain of when a test is done."""
+    yield browsing
+    assert browsing.complaints() == []
+
+
+def about(tab):
+    return tab.evaluate(ABOUT)
+
+
+def click(tab, selector):
+    tab.drag(tab.centre(selector))
+
+
+def test_nothing_of_the_page_comes_from_elsewhere_and_its_policy_allows_nothing():
+    text = page([taxi()])
+    assert text.count("<script>") == text.count("<style>") == 1
+    assert "default-src 'none'" in text
+    assert "unsafe" not in re.search(r'Security-Policy" content="([^"]*)"', text)[1]
+    assert set(re.findall(r'https?://[^"\s<\\]*', text)) <= {
+        "https://arxiv.org/abs/1612.05628",  # a link
+        "http://www.w3.org/2000/svg'",  # the name of SVG, in the icon
+    }
+    assert page([taxi()]) == text
+
+
+def test_a_block_cannot_end_its_script():
+    assert "</script><b>" not in page([{"kind": "model", "name": "</script><b>"}])
+
+
+def test_every_source_is_short_and_used():
+    sources = Path(__file__).parents[2] / "src" / "mellowmax" / "explorer" / "sources"
+    for path in sources.iterdir():
+        assert len(source(path.name).splitlines()) <= 400, path.name
+        assert path.suffix != ".js" or f"const ${path.stem} =" in inlined("main"), path.name
+
+
+@pytest.mark.parametrize(
+    ("beta", "stable", "values"),
+    [
+        (16, [True], [0.532]),
+        (16.6, [True, False, True], [0.577, 0.739, 0.895]),
+        (17, [True], [0.95]),
+    ],
+)
+def test_the_sentence_and_the_fixed_points(tab, file, beta, stable, values):
+    tab.open(file, 1280, fragment=f"beta={beta}")
+    found = about(tab)
+    count = {1: "one fixed point", 3: "three fixed points"}[len(stable)]
+    assert f"At β = {beta:.2f} planning with Boltzmann’s softmax has {count}:" in found["sentence"]
+    assert ("depends on where you start" in found["sentence"]) == (len(stable) == 3)
+    assert "Mellowmax at ω = 16.60 has one, V = 0.431" in found["sentence"]
+    assert found["counts"] == [count, "one fixed point"]
+    assert ["stable" in kind for kind in found["points"]] == stable
+    assert found["values"] == pytest.approx(values, abs=2e-3)
+
+
+def test_no_request_leaves_the_page(tab, file):
+    tab.open(file, 1280)
+    assert tab.loads() == [file.as_uri()]
+    refused = tab.evaluate(
+        """new Promise((done) => {
+        addEventListener("securitypolicyviolation", (e) => done(e.effectiveDirective));
+        fetch("http://127.0.0.1:9/").catch(() => 0); })"""
+    )
+    assert refused == "connect-src"
+    assert tab.loads() == [file.as_uri()]
+    tab.events.clear()  # the complaint was asked for
+
+
+def test_the_charts_are_dragged_and_planning_goes_on_from_where_it_was(tab, file):
+    """One gesture: up through the fold and back. A drag that stays short of it returns."""
+    tab.open(file, 1280)
+    share = tab.evaluate(
+        """(() => { const s = document.querySelector("#boltzmann .slider");
+        return (16.6 - s.min) / (s.max - s.min); })()"""
+    )
+    wide = tab.evaluate("document.querySelector('#boltzmann .branches').clientWidth")
+    at = (46 + share * (wide - 60)) / wide  # of the canvas, with its margins
+    (x, y), right = tab.within("#boltzmann .branches", at, 0.5), wide / 8
+    tab.drag((x, y), (x + right / 4, y), (x, y))
+    assert about(tab)["here"] == "0.577"
+    tab.drag((x, y), (x + right, y))
+    over = about(tab)
+    assert over["beta"] > 16.78
+    assert over["counts"][0] == "one fixed point"
+    tab.drag((x + right, y), (x, y))
+    back = about(tab)
+    assert back["beta"] == pytest.approx(16.6, abs=0.01)
+    assert back["here"] == "0.895"
+    assert "Going on from where it was, it ends at 0.895" in back["sentence"]
+
+
+def test_a_start_is_dropped_and_dragged_on_the_plane(tab, file):
+    tab.open(file, 1280)
+    tab.drag(tab.within("#boltzmann .plane", 0.9, 0.2), tab.within("#boltzmann .plane", 0.8, 0.3))
+    high = about(tab)
+    assert high["here"] == "0.895"
+    assert re.search(r"from=[\d.]+,[\d.]+", high["hash"])
+    tab.drag(tab.within("#boltzmann .plane", 0.25, 0.8))
+    assert about(tab)["here"] == "0.577"
+
+
+def test_the_numbers_of_the_mdp_are_scrubbed(tab, file):
+    tab.open(file, 1280)
+    x, y = tab.centre("#ra")
+    tab.drag((x, y), (x + 30, y))
+    assert tab.evaluate("document.getElementById('ra').textContent") == "0.15211"
+    found = about(tab)
+    assert found["counts"][0] == "one fixed point"
+    assert "mdp=0.15211," in found["hash"]
+    tab.press("ArrowLeft")
+    assert tab.evaluate("document.getElementById('ra').getAttribute('aria-valuenow')") == "0.15111"
+
+
+def test_keys_alone_reach_and_do_everything(tab, file):
+    tab.open(file, 1280)
+    reached = []
+    for _ in range(60):
+        tab.press("Tab")
+        name = tab.evaluate("document.activeElement.id || document.activeElement.className")
+        reached.append(name)
+        if name == "slider" and "boltzmann" not in reached:
+            reached.append("boltzmann")
+            tab.press("ArrowRight")
+            assert about(tab)["beta"] == 16.61
+            assert "three" in tab.evaluate("document.activeElement.getAttribute('aria-valuetext')")
+            tab.press("PageUp")
+            assert about(tab)["beta"] == 17.61
+            tab.press("]")
+            assert about(tab)["beta"] == 16.7709
+            tab.press("[")
+            assert about(tab)["beta"] == 16.4951
+            assert about(tab)["counts"][0] == "three fixed points"
+        elif name == "plane" and "moved" not in reached:
+            reached.append("moved")
+            before = about(tab)["hash"]
+            tab.press("ArrowUp")
+            assert "from=" in about(tab)["hash"] != before
+        elif name == "branches" and "turned" not in reached:
+            reached.append("turned")
+            before = about(tab)["beta"]
+            tab.press("ArrowLeft")
+            assert about(tab)["beta"] == pytest.approx(before - 0.01)
+        elif name == "loop":
+            tab.press("Enter")
+            assert "did not return" in about(tab)["sentence"]
+        if tab.evaluate("document.activeElement === document.body"):
+            break
+    controls = {"loop", "break", "learn", "copy", "reset", "slider", "number", "plane", "branches"}
+    controls |= {"magnify quiet", "ra", "rb", "pa", "pb", "discount", "level", "grid", "play", "time"}
+    assert controls <= set(reached)
+    tab.press(" ")  # with nothing in focus
+    assert "steps" in tab.evaluate("document.getElementById('learned').textContent")
+
+
+def test_a_finger_taps_and_drags_and_still_scrolls(tab, file):
+    tab.open(file, 390)
+    x, y = tab.within("#boltzmann .plane", 0.85, 0.2)
+    tab.swipe((x, y))
+    assert about(tab)["here"] == "0.895"
+    x, y = tab.within("#boltzmann .branches", 0.5, 0.6)
+    tab.swipe((x, y))
+    assert about(tab)["beta"] == 16.6  # a stray tap turns nothing
+    tab.swipe((x, y), (x, y - 30), (x, y - 90))
+    assert about(tab)["beta"] == 16.6  # nor does a scroll
+    x, y = tab.within("#boltzmann .branches", 0.5, 0.6)
+    tab.swipe((x, y), (x + 20, y), (x + 60, y))
+    assert about(tab)["beta"] > 16.7
+
+
+def test_back_undoes_a_gesture_and_forward_does_it_again(tab, file):
+    tab.open(file, 1280)
+    tab.evaluate("document.querySelector('#boltzmann .slider').focus()")
+    for _ in range(5):
+        tab.press("ArrowRight")  # one gesture
+    click(tab, "#break")
+    broken = about(tab)
+    assert broken["counts"] == ["three fixed points", "one fixed point"]
+
+    def go(way):
+        return tab.evaluate(
+            f"""new Promise((done) => {{ addEventListener("popstate", () => done({ABOUT}),
+            {{once: true}}); history.{way}(); }})"""
+        )
+
+    assert go("back")["beta"] == 16.65
+    first = go("back")
+    assert (first["beta"], first["hash"]) == (16.6, "")
+    assert go("forward")["beta"] == 16.65
+    assert go("forward") == broken
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        "beta=16.55&omega=3.25&from=0.9,0.4&wide=1",
+        "mdp=0.199,0.996,0.942,0.298,0.98&beta=1.5",
+        "loop=1",
+        "at=0.9,0.7&taxi=4,5",
+        "learns=1&rate=0.02&speed=100000",
+    ],
+)
+def test_an_address_is_a_state_and_a_state_an_address(tab, file, fragment):
+    tab.open(file, 1280, fragment=fragment)
+    shown = about(tab)
+    x, y = tab.centre("#mellowmax .slider")
+    tab.drag((x, y))  # any gesture writes the whole state
+    changed = about(tab)
+    named = dict(part.split("=") for part in changed["hash"][1:].split("&"))
+    given = dict(part.split("=") for part in fragment.split("&"))
+    assert {name: named[name] for name in given if name != "omega"} == {
+        name: text for name, text in given.items() if name != "omega"
+    }
+    tab.open(file, 1280, fragment=changed["hash"][1:])
+    assert about(tab) == changed
+    assert shown["points"] == changed["points"]
+
+
+def test_an_address_that_is_damaged_is_as_in_the_beginning(tab, file):
+    tab.open(file, 1280, fragment="beta=x&mdp=1,2&from=,&omega=-5&taxi=900,900&model=9,9,9&rate=")
+    found = about(tab)
+    assert (found["beta"], found["omega"]) == (16.6, 0)
+    assert found["values"] == [0.577, 0.739, 0.895]
+
+
+def test_the_guide_shows_four_states_each_a_link(tab, file):
+    tab.open(file, 1280)
+    expected = ["one fixed point", "three fixed points", "did not return", "ω = 30.00"]
+    for step, words in enumerate(expected, 1):
+        click(tab, f"#steps li:nth-child({step}) a")
+        assert words in about(tab)["sentence"]
+        here = "[...document.querySelectorAll('#steps a')].findIndex((a) => a.ariaCurrent)"
+        assert tab.evaluate(here) == step - 1
+
+
+def test_hysteresis_moves_and_ends_where_it_says(tab, file):
+    tab.open(file, 1280, motion="no-preference")
+    click(tab, "#loop")
+    ended = tab.evaluate(
+        """new Promise((done) => { const look = () => location.hash.includes("loop")
+        ? done(document.getElementById("sentence").textContent) : requestAnimationFrame(look);
+        look(); })"""
+    )
+    assert "up through the fold at 16.77 and came back to 16.60" in ended
+    assert "V was 0.577, and is 0.895" in ended
+
+
+def test_sarsa_runs_and_pauses(tab, file):
+    tab.open(file, 1280, fragment="speed=1000000&rate=0.05", motion="no-preference")
+    steps = "Number(document.getElementById('learned').textContent.match(/[\\d,]+/)[0].replace(/,/g, ''))"
+    click(tab, "#learn")
+    tab.evaluate(f"new Promise((done) => {{ const look = () => {steps} > 20000 ? done(1) : "
+                 "requestAnimationFrame(look); requestAnimationFrame(look); })")  # fmt: skip
+    words = tab.evaluate("document.getElementById('learned').textContent")
+    assert "% of the steps below the fixed point that repels" in words
+    click(tab, "#learn")
+    paused = tab.evaluate(steps)
+    frames = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
+    tab.evaluate(frames)
+    assert tab.evaluate(steps) == paused
+    honest = tab.evaluate("document.querySelector('.honest').textContent")
+    assert "need not sit on a fixed point" in " ".join(honest.split())
+
+
+def test_a_reader_who_wants_no_motion_sees_the_end_at_once(tab, file):
+    tab.open(file, 1280)
+    tab.evaluate("requestAnimationFrame = () => { throw new Error('it moves'); }, 1")
+    click(tab, "#loop")
+    assert "did not return" in about(tab)["sentence"]
+    click(tab, "#learn")
+    assert "After 200,000 steps" in tab.evaluate("document.getElementById('learned').textContent")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (320, "light"), (1280, "dark")])  # fmt: skip
+def test_the_page_fits_any_reader(tab, file, width, scheme):
+    found = check_page(tab, file, width, scheme)
+    assert found["complaints"] == []
+    assert found["scroll_width"] <= width
+    assert found["overflowing"] == []
+    assert found["contrast"] >= 4.5, found["contrast_where"]
+    small = tab.evaluate(
+        """[...document.querySelectorAll("button, input, select, summary, #steps a")]
+        .filter((e) => e.type !== "checkbox" && e.getClientRects().length)
+        .filter((e) => e.getBoundingClientRect().height < 43.9).map((e) => e.id || e.className)"""
+    )
+    assert small == []
+
+
+def test_on_paper_it_is_light_and_without_what_only_a_screen_needs(tab, file, tmp_path):
+    tab.open(file, 720, "dark", "print")
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    shown = "[...document.querySelectorAll('nav, .tools, .slider')].filter(n => n.offsetHeight)"
+    assert tab.evaluate(f"{shown}.length") == 0
+    corner = """[...document.querySelector("#boltzmann .change").getContext("2d")
+        .getImageData(0, 0, 1, 1).data]"""
+    assert tab.evaluate(corner) == [0, 0, 0, 0]
+    tab.pdf(tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(tab, file, scheme):
+    tab.open(file, 1280, scheme, fragment="learns=1")
+    tab.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
+    tab.evaluate(AXE + "; 1")
+    found = tab.evaluate("axe.run().then((r) => r.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))")  # fmt: skip
+    assert found == []
+
+
+def test_the_sentence_is_read_aloud_once_it_rests(tab, file):
+    tab.open(file, 1280)
+    tab.evaluate("new Promise((done) => setTimeout(() => done(1), 800))")
+    tab.evaluate("document.querySelector('#boltzmann .slider').focus()")
+    tab.press("ArrowRight")
+    spoken = "document.getElementById('spoken').textContent"
+    assert "16.60" in tab.evaluate(spoken)
+    tab.evaluate("new Promise((done) => setTimeout(() => done(1), 800))")
+    assert "16.61" in tab.evaluate(spoken)
+
+
+def test_the_work_of_a_redraw_is_bounded(tab, file):
+    """A key or a step of a drag: evaluations of exp, and calls that draw, whatever the machine."""
+    tab.open(file, 1280)
+    tab.evaluate("document.querySelector('#boltzmann .slider').focus()")
+    tab.evaluate(
+        """(() => { window.work = {exp: 0, draw: 0};
+        const exp = Math.exp; Math.exp = (x) => { work.exp += 1; return exp(x); };
+        const kind = CanvasRenderingContext2D.prototype;
+        for (const name of Object.getOwnPropertyNames(kind)) {
+          const call = Object.getOwnPropertyDescriptor(kind, name).value;
+          if (typeof call === "function")
+            kind[name] = function (...args) { work.draw += 1; return call.apply(this, args); };
+        } })(), 1"""
+    )
+    tab.press("ArrowRight")
+    work = tab.evaluate("work")
+    assert 1000 < work["exp"] < 40_000
+    assert 100 < work["draw"] < 4_000
+
+
+def test_the_taxi_turns_with_omega(tab, file):
+    tab.open(file, 1280, fragment="taxi=0,0")
+    said = "document.querySelector('#gallery .said').textContent"
+    block = taxi()
+    for level, picked in ((0, 0), (12, 5)):
+        tab.open(file, 1280, fragment=f"taxi={level},{picked}")
+        shown = tab.evaluate("document.querySelector('#gallery .omega').textContent")
+        assert float(shown) == pytest.approx(block["omegas"][level], rel=1e-2)
+        x, y = tab.within("#gallery .grid", 0.5 / 7, 0.5 / 6)
+        tab("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        north, *_ = block["levels"][level]["policy"][4 * picked : 4 * picked + 4]
+        temperature = block["levels"][level]["temperature"][picked]
+        text = tab.evaluate(said)
+        assert f"Row 1, column 1: north {north} %" in text
+        assert f"inverse temperature {temperature}," in text
+
+
+def test_a_landing_is_there_only_with_its_data_and_is_drawn_from_it(tab, file, tmp_path):
+    write_page(tmp_path / "bare.html")
+    tab.open(tmp_path / "bare.html", 1280)
+    assert tab.evaluate("document.querySelectorAll('.sky, .grid').length") == 0
+    tab.open(file, 1280)
+    tab.centre(".sky")
+    ink = "[...document.querySelector('.sky').getContext('2d').getImageData(0, 0, 600, 300).data]"
+    last = tab.evaluate(f"{ink}.join()")  # where nothing may move it shows the end
+    assert tab.evaluate("document.querySelector('.time').value") == str(len(LANDING["frames"]) - 1)
+    tab.evaluate("document.querySelector('.time').focus()")
+    tab.press("Home")
+    assert tab.evaluate(f"{ink}.join()") != last
+    assert f"return of {LANDING['return']}" in tab.evaluate("document.body.innerText")
+
+
+def test_a_block_of_another_schema_is_not_shown(tab, tmp_path):
+    write_page(tmp_path / "page.html", [{**taxi(), "schema": 2}])
+    tab.open(tmp_path / "page.html", 1280)
+    assert tab.evaluate("document.querySelectorAll('.grid').length") == 0
