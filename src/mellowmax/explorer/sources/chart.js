@@ -39,28 +39,29 @@ export class Chart {
     /** @type {Range} */ this.xs = [0, 1];
     /** @type {Range} */ this.ys = [0, 1];
     /** @type {Ink} */ this.ink = {};
+    this.frame = { x: 0, y: 0, width: 1, height: 1 };
   }
 
-  /** Clear the canvas, as large as it is on the page, and set the scales. @param {Range} xs @param {Range} ys @param {Ink} ink */
-  begin(xs, ys, ink) {
+  /** Make the canvas as fine as it is large on the page. It is asked for here alone: that takes time. */
+  measure() {
     const ratio = window.devicePixelRatio || 1;
-    const width = this.canvas.clientWidth;
-    const height = this.canvas.clientHeight;
-    if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
-      this.canvas.width = Math.round(width * ratio);
-      this.canvas.height = Math.round(height * ratio);
-    }
-    Object.assign(this, { width, height, xs, ys, ink });
+    this.width = this.canvas.clientWidth;
+    this.height = this.canvas.clientHeight;
+    this.canvas.width = Math.round(this.width * ratio);
+    this.canvas.height = Math.round(this.height * ratio);
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.context.clearRect(0, 0, width, height);
+  }
+
+  /** Clear the canvas and set the scales. @param {Range} xs @param {Range} ys @param {Ink} ink */
+  begin(xs, ys, ink) {
+    if (!this.width) this.measure();
+    const { left, right, top, bottom } = this.margin;
+    const frame = { x: left, y: top, width: this.width - left - right, height: this.height - top - bottom };
+    Object.assign(this, { xs, ys, ink, frame });
+    this.context.clearRect(0, 0, this.width, this.height);
     this.context.font = `12px ${FONT}`;
     this.context.lineJoin = "round";
     this.context.lineCap = "round";
-  }
-
-  get frame() {
-    const { left, right, top, bottom } = this.margin;
-    return { x: left, y: top, width: this.width - left - right, height: this.height - top - bottom };
   }
 
   /** @param {number} value */

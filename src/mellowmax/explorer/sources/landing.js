@@ -46,9 +46,7 @@ export class Landing {
 
   /** @param {import("./state.js").State} _ @param {import("./chart.js").Ink} ink */
   show(_, ink) {
-    const key = `${ink.page},${this.find("sky").clientWidth}`;
-    if (key === this.shown) return;
-    this.shown = key;
+    if (this.ink === ink) return;
     this.ink = ink;
     this.go(this.hands.still() ? this.block.frames.length - 1 : this.frame);
   }

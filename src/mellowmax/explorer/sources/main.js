@@ -10,6 +10,7 @@ import { cornerOf, endOf, placeOf, sceneOf } from "./scene.js";
 import { scrubbed } from "./scrub.js";
 import { BEGINNING, format, History, LIMITS, parse } from "./state.js";
 import { PAPER } from "./sweeps.js";
+import { Seen } from "./seen.js";
 import { Twin } from "./twin.js";
 import { sentence } from "./words.js";
 
@@ -44,6 +45,7 @@ const twins = /** @type {const} */ (["boltzmann", "mellowmax"]).map(
     }),
 );
 const operators = new Chart(find("operators"), { left: 50 });
+const seen = new Seen([operators], drawCurves);
 const scrubs = Object.entries(LIMITS).map(([name, limits]) => {
   const set = (/** @type {number} */ value) => change({ mdp: { ...state.mdp, [name]: value }, at: endOf(scenes.boltzmann), loop: false });
   return { name, show: scrubbed(find(name), limits, set, () => done(name)) };
@@ -166,7 +168,7 @@ function draw(which) {
 
 /** Draw what both columns share, and say what is seen. */
 function drawRest() {
-  drawOperators(operators, ink, { beta: state.beta, omega: state.omega, held: endOf(scenes.boltzmann).qb, widest: place.plane[1] - place.plane[0] });
+  drawCurves();
   for (const { name, show } of scrubs) show(state.mdp[/** @type {keyof import("./sweeps.js").MDP} */ (name)]);
   find("ends-a").textContent = (1 - state.mdp.pa).toFixed(3);
   find("ends-b").textContent = (1 - state.mdp.pb).toFixed(3);
@@ -181,6 +183,12 @@ function drawRest() {
     if (link.hash === `#${here}` || (here === "" && link.hash === `#beta=${beginning.beta}`)) link.setAttribute("aria-current", "step");
     else link.removeAttribute("aria-current");
   }
+}
+
+function drawCurves() {
+  const { beta, omega } = state;
+  const widest = place.plane[1] - place.plane[0];
+  if (seen.shows(operators)) drawOperators(operators, ink, { beta, omega, held: endOf(scenes.boltzmann).qb, widest });
 }
 
 /** @param {string} text */
@@ -213,6 +221,7 @@ function restore(given) {
 /** A light or a dark page, or paper: the colours are read again. */
 function repaint() {
   ink = readInk();
+  for (const one of [...twins, operators]) one.measure();
   draw(0);
   draw(1);
   drawRest();

@@ -19,7 +19,7 @@ export class ModelView {
     this.find = find;
     this.block = block;
     /** @type {State | null} */ this.state = null;
-    this.shown = "";
+    /** @type {import("./chart.js").Ink} */ this.ink = {};
     find("title").textContent = `Your model: ${block.name}`;
     find("said").textContent = `${block.states} states, ${block.actions} actions, discount ${block.discount}. Solved by the library; drag on a chart, or choose a state.`;
     this.values = new Chart(find("values"), { left: 52 });
@@ -62,10 +62,10 @@ export class ModelView {
 
   /** @param {State} state @param {import("./chart.js").Ink} ink */
   show(state, ink) {
+    if (this.state?.model === state.model && this.ink === ink) return;
+    if (this.ink !== ink) for (const chart of [this.values, this.policy, this.temperature]) chart.measure();
     this.state = state;
-    const key = [this.at, ink.page, this.values.canvas.clientWidth].join();
-    if (key === this.shown) return;
-    this.shown = key;
+    this.ink = ink;
     this.draw(ink);
     this.tell();
   }

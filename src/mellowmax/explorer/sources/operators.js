@@ -10,7 +10,8 @@
 
 /** @param {number} x */
 export function logistic(x) {
-  return x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x));
+  const small = Math.exp(-Math.abs(x));
+  return (x >= 0 ? 1 : small) / (1 + small);
 }
 
 /** `log(cosh x)`, without overflow or cancellation. @param {number} x */
@@ -23,8 +24,8 @@ export function logCosh(x) {
 /** @param {number} qa @param {number} qb @param {number} beta */
 export function boltzmann(qa, qb, beta) {
   const d = qa - qb;
-  const weight = logistic(beta * d);
-  return weight > 0.5 ? qa - logistic(-beta * d) * d : qb + weight * d;
+  const other = logistic(-Math.abs(beta * d)); // the probability of the action that is taken less
+  return beta * d >= 0 ? qa - other * d : qb + other * d;
 }
 
 /** @param {number} qa @param {number} qb @param {number} omega */

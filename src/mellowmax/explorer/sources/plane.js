@@ -9,6 +9,8 @@ import { value } from "./operators.js";
 const COLUMNS = 17;
 const ROWS = 13;
 const GRAIN = [148, 112]; // cells in which the basins are told apart
+/** @type {OffscreenCanvas | null} */
+let small = null; // on which the basins are drawn, to be made larger
 const CHEVRONS = 26;
 const SHADES = 4;
 
@@ -51,28 +53,30 @@ function drawBasins(chart, scene) {
   if (stable.length < 2) return;
   const { ink, context } = chart;
   const [low, high] = scene.place.plane;
-  const tints = [parts(ink.low), parts(ink.high)];
+  const [lower, higher] = [packed(ink.low), packed(ink.high)];
   const [columns, rows] = GRAIN;
   const image = new ImageData(columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  const { softmax, basin } = scene;
   for (let j = 0; j < rows; j++) {
     const qa = high - ((j + 0.5) / rows) * (high - low);
     for (let i = 0; i < columns; i++) {
       const qb = low + ((i + 0.5) / columns) * (high - low);
-      const tint = tints[scene.basin(value(scene.softmax, qa, qb)) === stable[0] ? 0 : 1];
-      image.data.set(tint, 4 * (j * columns + i));
+      pixels[j * columns + i] = basin(value(softmax, qa, qb)) === stable[0] ? lower : higher;
     }
   }
-  const small = new OffscreenCanvas(columns, rows);
+  small ??= new OffscreenCanvas(columns, rows);
   /** @type {OffscreenCanvasRenderingContext2D} */ (small.getContext("2d")).putImageData(image, 0, 0);
   const { x, y, width, height } = chart.frame;
   context.imageSmoothingEnabled = true;
-  context.imageSmoothingQuality = "high";
+  context.imageSmoothingQuality = "low"; // a high one takes longer than all the rest
   context.drawImage(small, x, y, width, height);
 }
 
-/** A colour as four numbers from 0 to 255. @param {string} hex */
-function parts(hex) {
-  return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)).concat(255);
+/** A colour as a pixel has it. @param {string} hex */
+function packed(hex) {
+  const bytes = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)).concat(255);
+  return new Uint32Array(new Uint8Array(bytes).buffer)[0];
 }
 
 /** What one sweep changes, as arrows: the longer and the darker, the more. @param {Chart} chart @param {Scene} scene */

@@ -115,6 +115,7 @@ export function parse(text, beginning) {
 }
 
 const TOGETHER = 900; // milliseconds in which presses of one key are one gesture
+const LATER = 60; // and after which a gesture is noted: the browser takes its time for that
 
 /** The browser's history, one entry for each gesture. */
 export class History {
@@ -122,10 +123,13 @@ export class History {
   constructor(beginning, restore) {
     this.beginning = beginning;
     this.last = { gesture: "", time: -Infinity };
+    /** @type {{state: State, gesture: string, timer: number} | null} */
+    this.waiting = null;
     addEventListener("popstate", () => {
       this.last.gesture = "";
       restore(this.read());
     });
+    addEventListener("pagehide", () => this.write());
   }
 
   /** @returns {State} */
@@ -135,6 +139,17 @@ export class History {
 
   /** Note the state that a gesture has led to. @param {State} state @param {string} gesture */
   commit(state, gesture) {
+    if (this.waiting?.gesture === gesture) clearTimeout(this.waiting.timer);
+    else this.write();
+    this.waiting = { state, gesture, timer: setTimeout(() => this.write(), LATER) };
+  }
+
+  /** Write what waits to be noted. */
+  write() {
+    if (!this.waiting) return;
+    const { state, gesture, timer } = this.waiting;
+    clearTimeout(timer);
+    this.waiting = null;
     const text = format(state, this.beginning);
     if (`#${text}` === (location.hash || "#")) return;
     const time = performance.now();

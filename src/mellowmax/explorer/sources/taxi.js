@@ -17,7 +17,6 @@ export class Taxi {
     this.destination = block.cells.findIndex(([row, column]) => block.grid[row][column] === "D");
     /** @type {State | null} */ this.state = null;
     /** @type {import("./chart.js").Ink} */ this.ink = {};
-    this.shown = "";
     find("level").max = String(block.omegas.length - 1);
     find("level").addEventListener("input", () => hands.change({ taxi: [Number(find("level").value), this.picked] }));
     find("level").addEventListener("change", () => hands.done("taxi"));
@@ -58,13 +57,10 @@ export class Taxi {
 
   /** @param {State} state @param {import("./chart.js").Ink} ink */
   show(state, ink) {
+    if (this.state?.taxi === state.taxi && this.ink === ink) return;
     this.state = state;
-    const { find, block } = this;
-    const size = `${find("grid").clientWidth}`;
-    const key = [state.taxi, ink.page, size, this.cell].join();
-    if (key === this.shown) return;
-    this.shown = key;
     this.ink = ink;
+    const { find, block } = this;
     find("level").value = String(this.place);
     find("level").setAttribute("aria-valuetext", `omega ${block.omegas[this.place]}`);
     find("omega").textContent = block.omegas[this.place].toPrecision(3);

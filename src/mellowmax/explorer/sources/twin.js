@@ -1,6 +1,7 @@
 /** One operator's column: its slider, the plane, the branches, T(V) - V, and its fixed points. */
 
 import { Chart } from "./chart.js";
+import { Seen } from "./seen.js";
 import { actionValues } from "./sweeps.js";
 import { drawBranches } from "./branches.js";
 import { drawChange } from "./change.js";
@@ -41,6 +42,7 @@ export class Twin {
     this.lit = -1;
     /** @type {Scene | null} */ this.scene = null;
     /** @type {Look | null} */ this.look = null;
+    this.listed = "";
     /** @type {OffscreenCanvas | null} */ this.still = null;
     this.plane = new Chart(find("plane"), { left: 48, bottom: 36 });
     this.branches = new Chart(find("branches"));
@@ -53,6 +55,7 @@ export class Twin {
     find("plane").setAttribute("aria-label", `Plane of both action values under ${texts.name}. Arrow keys move the start of the sweeps.`);
     find("branches").setAttribute("aria-label", `Fixed points of ${texts.name} over ${texts.symbol}. Arrow keys turn ${texts.symbol}.`);
     find("change").setAttribute("aria-label", `What a sweep changes under ${texts.name}: T of V minus V, which is 0 at the fixed points.`);
+    this.seen = new Seen([this.plane, this.branches, this.change], () => this.draw());
     if (kind === "mellowmax") find("magnify").remove();
     this.listen();
   }
@@ -192,17 +195,24 @@ export class Twin {
     this.tell();
   }
 
+  /** Draw what is in view; the rest waits until it is. */
   draw() {
-    const { scene, look, lit } = this;
+    const { scene, look, lit, seen } = this;
     if (!scene || !look) return;
     this.still = null;
-    drawPlane(this.plane, scene, look.ink, lit);
-    drawBranches(this.branches, scene, look.ink, { ...look, lit });
-    drawChange(this.change, scene, look.ink, lit);
+    if (seen.shows(this.plane)) drawPlane(this.plane, scene, look.ink, lit);
+    if (seen.shows(this.branches)) drawBranches(this.branches, scene, look.ink, { ...look, lit });
+    if (seen.shows(this.change)) drawChange(this.change, scene, look.ink, lit);
+  }
+
+  /** The column has another size. */
+  measure() {
+    for (const chart of [this.plane, this.branches, this.change]) chart.measure();
   }
 
   /** Draw a learner over the plane, which is kept meanwhile. @param {import("./sarsa.js").Sarsa} learner */
   showLearner(learner) {
+    if (!this.seen.shows(this.plane)) return;
     const { canvas, context } = this.plane;
     if (!this.still) {
       this.still = new OffscreenCanvas(canvas.width, canvas.height);
@@ -234,22 +244,28 @@ export class Twin {
     find("count").classList.toggle("several", points.length > 1);
     find("magnify")?.setAttribute("aria-pressed", String(look.magnified));
     find("magnify")?.toggleAttribute("hidden", !place.window);
-    find("points").replaceChildren(...points.map((point, i) => this.row(point, i === scene.end)));
+    const rows = points.map((point, i) => this.cells(point, i === scene.end));
+    if (rows.join() !== this.listed) find("points").replaceChildren(...rows.map(rowOf));
+    this.listed = rows.join();
   }
 
-  /** @param {import("./sweeps.js").FixedPoint} point @param {boolean} here */
-  row(point, here) {
-    const { scene } = this;
-    const { qa, qb } = actionValues(/** @type {Scene} */ (scene).place.mdp, point.value);
-    const row = document.createElement("tr");
-    const cells = [value(point.value), value(qa), value(qb), point.slope.toFixed(4), point.stable ? "attracts" : "repels"];
-    cells.forEach((text, i) => {
-      const cell = document.createElement(i ? "td" : "th");
-      if (!i) cell.setAttribute("scope", "row");
-      cell.textContent = text;
-      row.append(cell);
-    });
-    row.className = `${point.stable ? "stable" : "unstable"} ${here ? "here" : ""}`;
-    return row;
+  /** What the table says of a fixed point, its kind first. @param {import("./sweeps.js").FixedPoint} point @param {boolean} here */
+  cells(point, here) {
+    const { qa, qb } = actionValues(/** @type {Scene} */ (this.scene).place.mdp, point.value);
+    const kind = `${point.stable ? "stable" : "unstable"} ${here ? "here" : ""}`;
+    return [kind, value(point.value), value(qa), value(qb), point.slope.toFixed(4), point.stable ? "attracts" : "repels"];
   }
+}
+
+/** A row of the table. @param {string[]} cells the class of the row, its header, and the rest */
+function rowOf([kind, ...cells]) {
+  const row = document.createElement("tr");
+  row.className = kind;
+  cells.forEach((text, i) => {
+    const cell = document.createElement(i ? "td" : "th");
+    if (!i) cell.setAttribute("scope", "row");
+    cell.textContent = text;
+    row.append(cell);
+  });
+  return row;
 }
