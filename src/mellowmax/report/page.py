@@ -1,7 +1,7 @@
 """The report: every finished item of the paper on one page, a file that needs no other.
 
-`write_page` fills `page.html`, with `page.css` and the figures inside it. The same entries give the
-same bytes.
+`write_page` fills `page.html`, with `page.css`, the figures and the explorer inside it. The same
+entries give the same bytes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from pyarrow import csv
 
 from .._common.files import replacing
 from ..experiments.item import Outcome
+from ..explorer import page as explorer_page
+from ..explorer import taxi
 from .entry import (
     CLAIMS,
     HOLDS,
@@ -74,6 +76,7 @@ def write_page(
         paper=PAPER,
         version=escape(version),
         about=_part("about.html"),
+        explorer=escape(explorer_page([taxi()])),
         links="".join(f"<li>{_contents(entry)}</li>" for entry in entries),
         count=count(entries),
         verdicts=_verdicts(entries),

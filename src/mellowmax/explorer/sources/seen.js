@@ -17,7 +17,7 @@ export class Seen {
         }
         if ([...this.stale].some((canvas) => !this.hidden.has(canvas))) draw();
       },
-      { rootMargin: "200px" },
+      { rootMargin: "40px" },
     );
     for (const chart of charts) observer.observe(chart.canvas);
     addEventListener("beforeprint", () => {
