@@ -72,7 +72,8 @@ def _solved(mdp: MDP, name: str, report: Report) -> Block:
     pairs = mdp.n_states * mdp.n_actions
     if pairs > MOST_NUMBERS:
         rule = f"`model` must have at most {MOST_NUMBERS} pairs of a state and an action"
-        raise ValueError(f"{rule} to be shown, got {mdp.n_states} states and {mdp.n_actions}")
+        got = f"{mdp.n_states} states and {mdp.n_actions} actions"
+        raise ValueError(f"{rule} to be shown, got {got}")
     parameters = _parameters(mdp)
     operators = []
     for half, family in enumerate((Mellowmax, Boltzmann)):

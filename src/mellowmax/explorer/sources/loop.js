@@ -5,7 +5,7 @@ import { fixedPoints } from "./fixed_points.js";
 
 /** @typedef {import("./scene.js").Place} Place */
 
-const STEPS = 80; // each way
+const STEPS = 60; // each way
 const BEYOND = 0.4; // of the window, how far behind the fold it turns
 
 /**
