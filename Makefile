@@ -48,6 +48,7 @@ bench: install
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/deep.py
 	$(BIN)/python benchmarks/lunar_lander_speed.py
+	$(BIN)/python benchmarks/explorer.py
 
 adversarial: install
 	$(BIN)/python tests/adversarial.py

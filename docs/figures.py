@@ -1,5 +1,7 @@
 """The figures of the README and the docs: `make figures` draws them into docs/images.
 
+The still of the explorer needs Chromium; the numbers of its taxi go into the package.
+
 Where there is a reproduction, its verdicts and two of its figures go into the docs as well; those
 in the repository are from `mellowmax reproduce --scale paper`, with `fig11 --scale quick` in the
 same directory.
@@ -8,6 +10,8 @@ same directory.
 from __future__ import annotations
 
 import shutil
+import sys
+import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -19,6 +23,11 @@ from PIL import Image
 
 from mellowmax import Boltzmann, Max, Mean, Mellowmax, mellowmax_temperature
 from mellowmax.environments.gymnasium import MultiPassengerTaxi
+from mellowmax.explorer import write_page
+from mellowmax.explorer.gallery import write_taxi
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from browser import browser
 
 IMAGES = Path(__file__).parent / "images"
 REPRODUCTION = Path(__file__).parent.parent / "reproduction"
@@ -65,8 +74,24 @@ def save(figure: plt.Figure, name: str) -> None:
     figure.savefig(IMAGES / f"{name}.png", dpi=150)
 
 
+def still() -> None:
+    """The first screen of the explorer after planning has gone up through the fold and back."""
+    with tempfile.TemporaryDirectory() as directory, browser() as tab:
+        path = Path(directory) / "explorer.html"
+        write_page(path)
+        tab.open(path, 1280, fragment="loop=1")
+        size = {"width": 1280, "height": 1150, "deviceScaleFactor": 1, "mobile": False}
+        tab("Emulation.setDeviceMetricsOverride", **size)
+        tab.evaluate("new Promise((done) => setTimeout(done, 300))")
+        tab.screenshot(IMAGES / "explorer.png", whole=False)
+    image = Image.open(IMAGES / "explorer.png").convert("RGB").quantize(128)
+    image.save(IMAGES / "explorer.png", optimize=True)
+
+
 def main() -> None:
     """Draw them."""
+    write_taxi()
+    still()
     plt.rcParams.update({"font.size": 11, "svg.hashsalt": "mellowmax", "svg.fonttype": "path"})
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     operators(left)

@@ -1,4 +1,7 @@
-"""Formulas as MathML when the site is built, so that pages need no script from elsewhere."""
+"""What is made when the site is built: formulas as MathML, and the explorer.
+
+So pages need no script from elsewhere, and the explorer is that of this version.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,16 @@ import re
 from typing import Any
 
 from latex2mathml.converter import convert
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from mellowmax.explorer import page, taxi
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the explorer as a page of its own, beside the one that tells of it."""
+    files.append(File.generated(config, "explorer/page.html", content=page([taxi()])))
+    return files
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

@@ -37,6 +37,9 @@ FLAGS = (
     "--remote-debugging-pipe",
 )
 
+KEYS = {"Tab": 9, "Enter": 13, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36}
+KEYS |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}  # Windows' numbers
+
 # Every text against the first opaque colour behind it, by WCAG's formula.
 LOOK = """
 (() => {
@@ -172,11 +175,9 @@ class Tab:
     def press(self, key):
         """Press a key, by the name that the page sees, and let it go."""
         names = {" ": "Space", "Tab": "Tab", "Enter": "Enter"}
-        numbers = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Tab": 9,
-                   "Enter": 13, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36}  # fmt: skip
         text = key if len(key) == 1 else "\r" if key == "Enter" else None
         given = {"key": key, "code": names.get(key, key)}
-        given["windowsVirtualKeyCode"] = numbers.get(key, ord(key[0]))
+        given["windowsVirtualKeyCode"] = KEYS.get(key, ord(key[0]))
         down = {"type": "keyDown", "text": text} if text else {"type": "rawKeyDown"}
         self("Input.dispatchKeyEvent", **down, **given)
         self("Input.dispatchKeyEvent", type="keyUp", **given)
@@ -191,7 +192,9 @@ class Tab:
             else:
                 self("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y, button="left",
                      buttons=1)  # fmt: skip
-        self("Input.dispatchMouseEvent", type="mouseReleased", x=x, y=y, button="left", clickCount=1)
+        self(
+            "Input.dispatchMouseEvent", type="mouseReleased", x=x, y=y, button="left", clickCount=1
+        )
 
     def swipe(self, *points):
         """Move a finger from one point of the window to the next; a tap if there is one point."""

@@ -27,6 +27,7 @@ from mellowmax.mdp import MDP, two_state
 assert mellowmax.mellowmax([1.0, 2.0, 3.0], 5.0).round(4) == 2.7816
 two_state().save("model.npz")
 assert MDP.load("model.npz").n_states == 2
+assert mellowmax.explorer.page([mellowmax.explorer.taxi()]).count('class="data"') > 0
 """
 WITH_JAX = f"""{WITH_CORE}
 from mellowmax import Boltzmann, Max, deep, learning, planning

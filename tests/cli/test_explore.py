@@ -51,9 +51,7 @@ def test_it_is_served_until_it_is_told_to_end(serve, number):
 
 def test_without_a_browser_it_says_so_and_goes_on(serve, tmp_path):
     process, url, _ = serve(PATH=str(tmp_path), DISPLAY="", WAYLAND_DISPLAY="", BROWSER="")
-    assert process.stderr.readline() == (
-        f"mellowmax: no browser was found; open {url} in one\n"
-    )
+    assert process.stderr.readline() == (f"mellowmax: no browser was found; open {url} in one\n")
     assert process.poll() is None
 
 

@@ -116,5 +116,5 @@ def test_a_name_is_text_on_the_page(small):
     from mellowmax.explorer import page
 
     text = page([small[1]])
-    [data] = [part for part in text.split('class="data">')[1:]]
+    _, data = text.split('class="data">')
     assert json.loads(data.split("</script>")[0])["name"] == "garnet <5>"

@@ -94,7 +94,10 @@ def test_the_sentence_and_the_fixed_points(tab, file, beta, stable):
     tab.open(file, 1280, fragment=f"beta={beta}")
     found = about(tab)
     count = {1: "one fixed point", 3: "three fixed points"}[len(stable)]
-    assert f"At β = {beta:.2f} planning with Boltzmann’s softmax has {count}:" in found["sentence"]
+    assert (
+        f"At β = {beta:.2f} planning with Boltzmann\u2019s softmax has {count}:"
+        in found["sentence"]
+    )
     assert ("depends on where you start" in found["sentence"]) == (len(stable) == 3)
     assert "Mellowmax at ω = 16.60 has one, V = 0.431" in found["sentence"]
     assert found["counts"] == [count, "one fixed point"]
@@ -195,7 +198,18 @@ def test_keys_alone_reach_and_do_everything(tab, file):
         if tab.evaluate("document.activeElement === document.body"):
             break
     controls = {"loop", "break", "learn", "copy", "reset", "slider", "number", "plane", "branches"}
-    controls |= {"magnify quiet", "ra", "rb", "pa", "pb", "discount", "level", "grid", "play", "time"}
+    controls |= {
+        "magnify quiet",
+        "ra",
+        "rb",
+        "pa",
+        "pb",
+        "discount",
+        "level",
+        "grid",
+        "play",
+        "time",
+    }
     assert controls <= set(reached)
     tab.press(" ")  # with nothing in focus
     assert "steps" in tab.evaluate("document.getElementById('learned').textContent")
@@ -295,15 +309,17 @@ def test_hysteresis_moves_and_ends_where_it_says(tab, file):
 
 def test_sarsa_runs_and_pauses(tab, file):
     tab.open(file, 1280, fragment="speed=1000000&rate=0.05", motion="no-preference")
-    steps = "Number(document.getElementById('learned').textContent.match(/[\\d,]+/)[0].replace(/,/g, ''))"
+    words = "document.getElementById('learned').textContent"
+    steps = f"Number({words}.match(/[\\d,]+/)[0].replace(/,/g, ''))"
     click(tab, "#learn")
     tab.evaluate(f"new Promise((done) => {{ const look = () => {steps} > 20000 ? done(1) : "
                  "requestAnimationFrame(look); requestAnimationFrame(look); })")  # fmt: skip
-    words = tab.evaluate("document.getElementById('learned').textContent")
-    assert "% of the steps below the fixed point that repels" in words
+    assert "% of the steps below the fixed point that repels" in tab.evaluate(words)
     click(tab, "#learn")
     paused = tab.evaluate(steps)
-    frames = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
+    frames = (
+        "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
+    )
     tab.evaluate(frames)
     assert tab.evaluate(steps) == paused
     honest = tab.evaluate("document.querySelector('.honest').textContent")
@@ -319,7 +335,9 @@ def test_a_reader_who_wants_no_motion_sees_the_end_at_once(tab, file):
     assert "After 200,000 steps" in tab.evaluate("document.getElementById('learned').textContent")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (320, "light"), (1280, "dark")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(390, "light"), (390, "dark"), (320, "light"), (1280, "dark")]
+)
 def test_the_page_fits_any_reader(tab, file, width, scheme):
     found = check_page(tab, file, width, scheme)
     assert found["complaints"] == []
@@ -351,8 +369,8 @@ def test_axe_finds_no_violation(tab, file, scheme):
     tab.open(file, 1280, scheme, fragment="learns=1")
     tab.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
     tab.evaluate(AXE + "; 1")
-    found = tab.evaluate("axe.run().then((r) => r.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))")  # fmt: skip
-    assert found == []
+    violations = "r.violations.map((v) => [v.id, v.nodes.map((n) => n.html)])"
+    assert tab.evaluate(f"axe.run().then((r) => {violations})") == []
 
 
 def test_the_sentence_is_read_aloud_once_it_rests(tab, file):

@@ -52,7 +52,9 @@ def test_a_foreign_host_is_refused_in_a_sentence(server, host):
     assert body == "This server answers to this machine only.\n"
 
 
-@pytest.mark.parametrize("path", ["/favicon.ico", "/../../etc/passwd", "/./", "/?x=1", "/page.html"])
+@pytest.mark.parametrize(
+    "path", ["/favicon.ico", "/../../etc/passwd", "/./", "/?x=1", "/page.html"]
+)
 def test_there_is_one_path(server, path):
     answer, body = ask(server, path=path)
     assert answer.status == 404

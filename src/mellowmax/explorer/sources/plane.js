@@ -101,13 +101,16 @@ function drawField(chart, scene) {
       arrow(paths[Math.min(SHADES - 1, Math.floor(share * SHADES))], px, py, dx / size, dy / size, length);
     }
   }
+  chart.context.save();
   chart.context.strokeStyle = chart.ink.soft;
-  chart.context.lineWidth = 1.25;
+  chart.context.lineWidth = 1; // with plain ends: hairlines are drawn several times as fast
+  chart.context.lineCap = "butt";
+  chart.context.lineJoin = "miter";
   paths.forEach((path, shade) => {
-    chart.context.globalAlpha = 0.3 + (0.4 * shade) / (SHADES - 1);
+    chart.context.globalAlpha = 0.4 + (0.5 * shade) / (SHADES - 1);
     chart.context.stroke(path);
   });
-  chart.context.globalAlpha = 1;
+  chart.context.restore();
 }
 
 /** @param {Path2D} path @param {number} px @param {number} py @param {number} ux @param {number} uy @param {number} length */
