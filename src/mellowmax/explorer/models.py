@@ -88,6 +88,7 @@ def _solved(mdp: MDP, name: str, report: Report) -> Block:
         "states": mdp.n_states,
         "actions": mdp.n_actions,
         "discount": mdp.discount,
+        "terminal": np.flatnonzero(mdp.terminal).tolist(),
         "operators": operators,
     }
 

@@ -5,6 +5,9 @@ Up to 16 landers fly in the program of all other tests here.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import gymnasium
 import jax
 import numpy as np
@@ -15,6 +18,7 @@ from mellowmax import Boltzmann
 from mellowmax.deep import Network, Policy, watch
 from mellowmax.environments.lunar_lander.gymnasium import LunarLander, LunarLanderVector
 from mellowmax.environments.lunar_lander.picture import FLAG, FLAME, SHELL, draw_lander
+from mellowmax.explorer import landing
 
 ID = "mellowmax/LunarLander-v0"
 
@@ -125,3 +129,50 @@ def test_the_height_of_2016_is_that_of_ours(pair, observed):
         over |= ended
     np.testing.assert_allclose(*earned, atol=0.02)
     assert np.abs(earned).max() > 10
+
+
+def gymnasiums_pilot(seen):
+    """Gymnasium's own, which lands."""
+    from gymnasium.envs.box2d.lunar_lander import heuristic
+
+    return int(heuristic(LunarLander(), seen))
+
+
+def test_a_landing_is_kept_for_the_explorer_step_by_step():
+    """`tests/explorer/landing.json` is the same episode, which the page draws."""
+    block = landing(gymnasiums_pilot, title="The heuristic of Gymnasium", seed=3, every=4)
+    env = LunarLander()
+    seen, _ = env.reset(seed=3)
+    earned, ended, number, frames = 0.0, False, 0, [env.lander]
+    while not ended:
+        seen, reward, ended, _, _ = env.step(gymnasiums_pilot(seen))
+        earned, number = earned + reward, number + 1
+        if ended or number % 4 == 0:
+            frames.append(env.lander)
+    assert (block["steps"], block["ended"]) == (number, True)
+    assert block["return"] == pytest.approx(earned, abs=0.06)
+    assert earned > 200
+    np.testing.assert_allclose(block["ground"], frames[0].terrain, rtol=1e-3)
+    assert len(block["frames"]) == len(frames)
+    for kept, state in zip(block["frames"], frames, strict=True):
+        for place, body in zip(np.reshape(kept[:9], (3, 3)), bodies(state), strict=True):
+            x, y, angle = np.array(place) / block["fine"]
+            expected = (body.place.centre.x, body.place.centre.y, body.place.angle)
+            np.testing.assert_allclose((x, y, angle), expected, atol=0.0051)
+        assert kept[9] == state.right.on_ground + 2 * state.left.on_ground
+    assert block["frames"][-1][9] == 3  # both legs stand
+    assert {frame[10] for frame in block["frames"]} <= {0, 1, 2, 3}
+    known = json.loads((Path(__file__).parents[2] / "explorer" / "landing.json").read_text())
+    assert [*known] == [*block]
+    np.testing.assert_allclose(known["frames"][:20], block["frames"][:20], atol=1)
+
+
+def bodies(state):
+    return state.hull, state.right.motion, state.left.motion
+
+
+def test_a_lander_is_there_from_the_first_reset_on():
+    with pytest.raises(gymnasium.error.ResetNeeded, match="`reset` must be called before `lander`"):
+        _ = LunarLander().lander
+    with pytest.raises(ValueError, match=r"`action` must be .*, got 9"):
+        landing(lambda seen: 9, title="no pilot")

@@ -5,7 +5,7 @@ import { value } from "./words.js";
 
 /** @typedef {{value: number[], policy: number[], temperature: number[], converged: boolean}} Level */
 /** @typedef {{name: string, parameters: number[], levels: Level[]}} Operator */
-/** @typedef {{name: string, states: number, actions: number, discount: number, operators: Operator[]}} Block */
+/** @typedef {{name: string, states: number, actions: number, discount: number, terminal: number[], operators: Operator[]}} Block */
 /** @typedef {import("./state.js").State} State */
 
 const LINES = 80; // states whose values are drawn
@@ -158,6 +158,7 @@ export class ModelView {
     const row = document.createElement("tr");
     const policy = level.policy.slice(s * actions, (s + 1) * actions);
     const cells = [String(s), value(level.value[s]), String(level.temperature[s]), policy.map((p, a) => `${a}: ${p} %`).join("  ")];
+    if (this.block.terminal.includes(s)) cells.splice(2, 2, "", "the episode has ended");
     cells.forEach((text, i) => {
       const cell = document.createElement(i ? "td" : "th");
       if (!i) cell.setAttribute("scope", "row");

@@ -43,5 +43,6 @@ function drawDip(chart, xs, f, colour) {
   chart.line(falls.map((q) => [chart.x(q), chart.y(f(q))]), { colour, width: 8, alpha: 0.25 });
   const { x, y, width, height } = chart.frame;
   const [px, py] = [x + width - 8, y + height - 16];
-  chart.label("Boltzmann’s falls here, though a gets better", px, py, { colour, align: "right" });
+  const text = width > 380 ? "Boltzmann’s falls here, though a gets better" : "Boltzmann’s falls here";
+  chart.label(text, px, py, { colour, align: "right" });
 }

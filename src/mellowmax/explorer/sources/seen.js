@@ -1,36 +1,40 @@
-/** Which charts are in view: the others need not be drawn, until they come there. */
+/** Which charts are in view: while a hand moves, the others wait until it rests. */
 
 /** @typedef {import("./chart.js").Chart} Chart */
 
+const REST = 150; // milliseconds
+
 export class Seen {
-  /** @param {Chart[]} charts @param {() => void} draw called when one comes into view that was not drawn */
+  /** @param {Chart[]} charts @param {() => void} draw called for those that have waited */
   constructor(charts, draw) {
+    this.draw = draw;
     /** @type {Set<Element>} */
     this.hidden = new Set();
-    /** @type {Set<Element>} */
-    this.stale = new Set();
-    const observer = new IntersectionObserver(
-      (entries) => {
-        for (const { target, isIntersecting } of entries) {
-          if (isIntersecting) this.hidden.delete(target);
-          else this.hidden.add(target);
-        }
-        if ([...this.stale].some((canvas) => !this.hidden.has(canvas))) draw();
-      },
-      { rootMargin: "40px" },
-    );
-    for (const chart of charts) observer.observe(chart.canvas);
-    addEventListener("beforeprint", () => {
-      this.hidden.clear();
-      draw();
+    this.waiting = 0;
+    this.all = false;
+    const observer = new IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries) {
+        if (isIntersecting) this.hidden.delete(target);
+        else this.hidden.add(target);
+      }
     });
+    for (const chart of charts) observer.observe(chart.canvas);
+    addEventListener("beforeprint", () => this.catchUp());
   }
 
   /** Is it to be drawn now? @param {Chart} chart */
   shows(chart) {
-    const hidden = this.hidden.has(chart.canvas);
-    if (hidden) this.stale.add(chart.canvas);
-    else this.stale.delete(chart.canvas);
-    return !hidden;
+    if (this.all || !this.hidden.has(chart.canvas)) return true;
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => this.catchUp(), REST);
+    return false;
+  }
+
+  /** Draw all of them. */
+  catchUp() {
+    clearTimeout(this.waiting);
+    this.all = true;
+    this.draw();
+    this.all = false;
   }
 }
