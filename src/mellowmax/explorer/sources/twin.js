@@ -43,6 +43,7 @@ export class Twin {
     /** @type {Scene | null} */ this.scene = null;
     /** @type {Look | null} */ this.look = null;
     this.listed = "";
+    this.range = "";
     /** @type {OffscreenCanvas | null} */ this.still = null;
     this.plane = new Chart(find("plane"), { left: 48, bottom: 36 });
     this.branches = new Chart(find("branches"));
@@ -141,10 +142,18 @@ export class Twin {
       grip = { x: event.offsetX, moved: event.pointerType !== "touch" };
       if (grip.moved) turn(event.offsetX);
     });
-    canvas.addEventListener("pointermove", (event) => {
+    const move = (/** @type {PointerEvent} */ event) => {
       if (!grip) return;
       grip.moved ||= Math.abs(event.offsetX - grip.x) > 8;
       if (grip.moved) turn(event.offsetX);
+    };
+    canvas.addEventListener("pointermove", move);
+    let early = false; // a move comes with the next frame; the first since the last one is told before
+    canvas.addEventListener("pointerrawupdate", (event) => {
+      if (!grip || early) return;
+      early = true;
+      requestAnimationFrame(() => (early = false));
+      move(/** @type {PointerEvent} */ (event));
     });
     canvas.addEventListener("pointerup", () => {
       if (grip?.moved) this.hands.done("turn");
@@ -234,9 +243,12 @@ export class Twin {
     const now = softmax.parameter;
     const range = this.kind === "boltzmann" ? shownBetas(place, look.magnified, now) : [0, Math.max(place.most, now)];
     const slider = find("slider");
-    slider.min = String(Math.floor(range[0] / FINE) * FINE);
-    slider.max = String(Math.ceil(range[1] / FINE) * FINE);
-    slider.step = String(FINE);
+    if (range.join() !== this.range) {
+      slider.min = String(Math.floor(range[0] / FINE) * FINE);
+      slider.max = String(Math.ceil(range[1] / FINE) * FINE);
+      slider.step = String(FINE);
+      this.range = range.join();
+    }
     slider.value = String(now);
     slider.setAttribute("aria-valuetext", `${parameter(now)}, ${count(points.length)}`);
     if (document.activeElement !== find("number")) find("number").value = String(Number(now.toFixed(4)));
