@@ -36,6 +36,7 @@ export class Chart {
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     this.width = 0;
     this.height = 0;
+    this.blank = true;
     /** @type {Range} */ this.xs = [0, 1];
     /** @type {Range} */ this.ys = [0, 1];
     /** @type {Ink} */ this.ink = {};
@@ -49,12 +50,14 @@ export class Chart {
     this.height = this.canvas.clientHeight;
     this.canvas.width = Math.round(this.width * ratio);
     this.canvas.height = Math.round(this.height * ratio);
+    this.blank = true;
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
 
   /** Clear the canvas and set the scales. @param {Range} xs @param {Range} ys @param {Ink} ink */
   begin(xs, ys, ink) {
     if (!this.width) this.measure();
+    this.blank = false;
     const { left, right, top, bottom } = this.margin;
     const frame = { x: left, y: top, width: this.width - left - right, height: this.height - top - bottom };
     Object.assign(this, { xs, ys, ink, frame });

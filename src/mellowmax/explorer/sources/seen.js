@@ -24,7 +24,7 @@ export class Seen {
 
   /** Is it to be drawn now? @param {Chart} chart */
   shows(chart) {
-    if (this.all || !this.hidden.has(chart.canvas)) return true;
+    if (this.all || chart.blank || !this.hidden.has(chart.canvas)) return true;
     clearTimeout(this.waiting);
     this.waiting = setTimeout(() => this.catchUp(), REST);
     return false;

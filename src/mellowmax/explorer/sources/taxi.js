@@ -122,7 +122,7 @@ export class Taxi {
       });
       const mark = block.grid[row][column];
       const aboard = mark === "F" && this.picked & (1 << block.passengers.indexOf(cell));
-      if (side > 64) this.write(context, level.temperature[state].toPrecision(3), x + side - 19, y + side - 11, 11, 400);
+      if (side > 70) this.write(context, level.temperature[state].toPrecision(3), x + side - 19, y + side - 11, 11, 400);
       if (mark === "S" || (mark === "F" && !aboard)) this.write(context, mark, x + side * 0.15, y + side * 0.19, 13);
       if (cell === this.cell) {
         context.strokeStyle = ink.text;
