@@ -41,7 +41,7 @@ def explore(
 ) -> None:
     """Open a page to explore planning with a softmax.
 
-    Example: mellowmax explore
+    Example: mellowmax explore FrozenLake-v1 --save page.html
 
     It shows the paper's two-state MDP, or MODEL: one with a single state that is not terminal and
     two actions live, any other as values, policies and temperatures over a range of the parameter.
