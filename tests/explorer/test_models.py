@@ -35,9 +35,9 @@ def test_the_paper_s_mdp_is_live():
 
 def test_the_live_state_may_come_second_and_have_a_third_action_that_is_not_allowed():
     transitions = [[[1, 0]] * 3, [[0.5, 0.5], [0, 1], [0.25, 0.75]]]
-    rewards = [[0, 0, 0], [0.1, -np.inf, 0.2]]
+    rewards = [[0, 0, 0], [0.1, -np.inf, -20]]
     mdp = MDP.from_arrays(transitions, rewards, 0.9, terminal=[True, False])
-    assert model(mdp, "x")["mdp"] == {"ra": 0.1, "pa": 0.5, "rb": 0.2, "pb": 0.75, "discount": 0.9}
+    assert model(mdp, "x")["mdp"] == {"ra": 0.1, "pa": 0.5, "rb": -20, "pb": 0.75, "discount": 0.9}
 
 
 def test_a_larger_one_has_values_policies_and_temperatures_over_a_range(small):

@@ -25,7 +25,8 @@ MOST_NUMBERS = 20_000
 LEVELS = 25
 """How many parameters it is solved for."""
 LARGEST_DISCOUNT = 0.999
-"""What the page can scrub to; its sums of rewards must not grow without bound."""
+LARGEST_REWARD = 1000.0
+"""What the page can scrub to."""
 
 Report = Callable[[float], None]
 
@@ -62,7 +63,7 @@ def _live(mdp: MDP, name: str) -> Block | None:
     a, b = actions.tolist()
     rewards, stays = mdp.expected_rewards[state], transitions[state, :, state]
     numbers = {"ra": rewards[a], "pa": stays[a], "rb": rewards[b], "pb": stays[b]}
-    if not all(-1 <= numbers[key] <= 2 for key in ("ra", "rb")):  # beyond what can be scrubbed
+    if max(abs(numbers["ra"]), abs(numbers["rb"])) > LARGEST_REWARD:
         return None
     mdp_block = {key: float(value) for key, value in numbers.items()}
     return {"kind": "two-state", "name": name, "mdp": {**mdp_block, "discount": mdp.discount}}

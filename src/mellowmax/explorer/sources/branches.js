@@ -10,7 +10,12 @@ import { shownBetas } from "./scene.js";
 const GRAIN = 160; // points of a branch
 const OMEGAS = 60;
 
-/** @param {Chart} chart @param {Scene} scene @param {import("./chart.js").Ink} ink @param {{lit: number, magnified: boolean, trail: Mark[]}} look */
+/**
+ * @param {Chart} chart
+ * @param {Scene} scene
+ * @param {import("./chart.js").Ink} ink
+ * @param {{lit: number, magnified: boolean, trail: Mark[]}} look
+ */
 export function drawBranches(chart, scene, ink, { lit, magnified, trail }) {
   const { place, softmax } = scene;
   const { kind, parameter } = softmax;
@@ -38,7 +43,12 @@ export function drawBranches(chart, scene, ink, { lit, magnified, trail }) {
   });
 }
 
-/** What the parameter is dragged by, with its value. @param {Chart} chart @param {number} px @param {string} text */
+/**
+ * What the parameter is dragged by, with its value.
+ * @param {Chart} chart
+ * @param {number} px
+ * @param {string} text
+ */
 function drawGrip(chart, px, text) {
   const { context, ink } = chart;
   const { x, y, width } = chart.frame;
@@ -54,7 +64,11 @@ function drawGrip(chart, px, text) {
   context.fillText(text, middle, y - 12.5);
 }
 
-/** The window between the folds, in which there are three fixed points. @param {Chart} chart @param {import("./scene.js").Window} window */
+/**
+ * The window between the folds, in which there are three fixed points.
+ * @param {Chart} chart
+ * @param {import("./scene.js").Window} window
+ */
 function drawWindow(chart, { low, high }) {
   const { context, ink } = chart;
   const { y, height } = chart.frame;
@@ -114,7 +128,12 @@ function drawOnly(chart, scene, colour) {
   chart.line(points, { colour, width: 2.75 });
 }
 
-/** Where planning has been while beta turned, with arrows. @param {Chart} chart @param {Mark[]} trail @param {import("./chart.js").Ink} ink */
+/**
+ * Where planning has been while beta turned, with arrows.
+ * @param {Chart} chart
+ * @param {Mark[]} trail
+ * @param {import("./chart.js").Ink} ink
+ */
 function drawTrail(chart, trail, ink) {
   if (trail.length < 2) return;
   const points = trail.map(({ parameter, value }) => /** @type {[number, number]} */ ([chart.x(parameter), chart.y(value)]));

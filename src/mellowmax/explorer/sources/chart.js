@@ -99,7 +99,12 @@ export class Chart {
     this.context.restore();
   }
 
-  /** Ticks, their numbers and the names of the axes. @param {string} xName @param {string} yName @param {{grid?: boolean, yTicks?: number}} [options] */
+  /**
+   * Ticks, their numbers and the names of the axes.
+   * @param {string} xName
+   * @param {string} yName
+   * @param {{grid?: boolean, yTicks?: number}} [options]
+   */
   axes(xName, yName, { grid = true, yTicks = 0 } = {}) {
     const { context, ink } = this;
     const { x, y, width, height } = this.frame;
@@ -130,7 +135,11 @@ export class Chart {
     context.fillText(xName, x + width, y + height + 31);
   }
 
-  /** A line through points of the canvas. @param {[number, number][]} points @param {{colour: string, width?: number, dash?: number[], alpha?: number}} look */
+  /**
+   * A line through points of the canvas.
+   * @param {[number, number][]} points
+   * @param {{colour: string, width?: number, dash?: number[], alpha?: number}} look
+   */
   line(points, { colour, width = 2, dash = [], alpha = 1 }) {
     const { context } = this;
     context.save();
@@ -144,7 +153,12 @@ export class Chart {
     context.restore();
   }
 
-  /** A fixed point: full where sweeps end, hollow where they leave. @param {number} px @param {number} py @param {{colour: string, stable: boolean, lit?: boolean, size?: number}} look */
+  /**
+   * A fixed point: full where sweeps end, hollow where they leave.
+   * @param {number} px
+   * @param {number} py
+   * @param {{colour: string, stable: boolean, lit?: boolean, size?: number}} look
+   */
   dot(px, py, { colour, stable, lit = false, size = 6 }) {
     const { context, ink } = this;
     if (lit) {
@@ -164,7 +178,12 @@ export class Chart {
     context.stroke();
   }
 
-  /** Where the agent is: a ring about a fixed point. @param {number} px @param {number} py @param {string} colour */
+  /**
+   * Where the agent is: a ring about a fixed point.
+   * @param {number} px
+   * @param {number} py
+   * @param {string} colour
+   */
   ring(px, py, colour) {
     const { context } = this;
     context.beginPath();
@@ -174,7 +193,13 @@ export class Chart {
     context.stroke();
   }
 
-  /** Text that what is behind it leaves legible. @param {string} text @param {number} px @param {number} py @param {{colour?: string, align?: CanvasTextAlign, bold?: boolean}} [look] */
+  /**
+   * Text that what is behind it leaves legible.
+   * @param {string} text
+   * @param {number} px
+   * @param {number} py
+   * @param {{colour?: string, align?: CanvasTextAlign, bold?: boolean}} [look]
+   */
   label(text, px, py, { colour = this.ink.text, align = "left", bold = false } = {}) {
     const { context, ink } = this;
     context.save();

@@ -23,7 +23,9 @@ import { actionValues, pureValues, slope, sweep } from "./sweeps.js";
 /** @typedef {import("./sweeps.js").MDP} MDP */
 /** @typedef {import("./sweeps.js").FixedPoint} FixedPoint */
 /** @typedef {{x: number, parameter: number, value: number}} BranchPoint */
-/** @typedef {{folds: BranchPoint[], at: (x: number) => BranchPoint, gap: (x: number) => number, shift: number}} Branch */
+/**
+ * @typedef {{folds: BranchPoint[], at: (x: number) => BranchPoint, gap: (x: number) => number, shift: number}} Branch
+ */
 
 const FAR = 40; // e^-40 is nothing beside 1
 

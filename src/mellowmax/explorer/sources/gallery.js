@@ -5,10 +5,14 @@ import { ModelView } from "./model_view.js";
 import { Taxi } from "./taxi.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {{change: (part: Partial<State>) => void, done: (gesture: string) => void, still: () => boolean}} Hands */
+/**
+ * @typedef {{change: (part: Partial<State>) => void, done: (gesture: string) => void, still: () => boolean}} Hands
+ */
 
 const SCHEMA = 1;
-/** @type {{[kind: string]: {home: string, view: new (home: HTMLElement, block: any, hands: Hands) => {show: (state: State, ink: import("./chart.js").Ink) => void}}}} */
+/**
+ * @type {{[kind: string]: {home: string, view: new (home: HTMLElement, block: any, hands: Hands) => {show: (state: State, ink: import("./chart.js").Ink) => void}}}}
+ */
 const KINDS = {
   taxi: { home: "gallery", view: Taxi },
   landing: { home: "gallery", view: Landing },

@@ -16,7 +16,10 @@
 
 const [WIDE, HIGH] = [20, 400 / 30]; // metres in view
 const FLAGS = [8, 12];
-/** What fires, about the hull's centre: to the right with action 1, which pushes to the left. @type {{[action: number]: [number, number][]}} */
+/**
+ * What fires, about the hull's centre: to the right with action 1, which pushes to the left.
+ * @type {{[action: number]: [number, number][]}}
+ */
 const FLAMES = {
   1: [[0.57, 0.5], [0.57, 0.23], [1.2, 0.37]],
   2: [[-0.2, -0.43], [0.2, -0.43], [0, -1.25]],
@@ -90,13 +93,15 @@ export class Landing {
     context.lineJoin = "round";
     context.lineWidth = 1.5 / scale;
     const edge = WIDE / (block.ground.length - 1);
-    this.polygon(context, [[0, 0], ...block.ground.map((y, i) => /** @type {[number, number]} */ ([i * edge, y])), [WIDE, 0]], ink.tint, ink.soft);
+    const ground = block.ground.map((y, i) => /** @type {[number, number]} */ ([i * edge, y]));
+    this.polygon(context, [[0, 0], ...ground, [WIDE, 0]], ink.tint, ink.soft);
     const pad = block.ground[Math.floor(block.ground.length / 2)];
     for (const x of FLAGS) {
       this.polygon(context, [[x, pad], [x, pad + 1.6]], "", ink.soft);
       this.polygon(context, [[x, pad + 1.6], [x, pad + 1.25], [x + 0.8, pad + 1.42]], ink.boltzmann, "");
     }
-    const path = block.frames.slice(0, this.frame + 1).map(([x, y]) => /** @type {[number, number]} */ ([x / block.fine, y / block.fine]));
+    const flown = block.frames.slice(0, this.frame + 1);
+    const path = flown.map(([x, y]) => /** @type {[number, number]} */ ([x / block.fine, y / block.fine]));
     context.globalAlpha = 0.4;
     this.line(context, path, ink.soft);
     context.globalAlpha = 1;
@@ -111,14 +116,24 @@ export class Landing {
     this.polygon(context, this.placed(hull, block.hull), ink.card, ink.text);
   }
 
-  /** The points of a body where it is. @param {number[]} at x, y and angle, in steps @param {[number, number][]} points @returns {[number, number][]} */
+  /**
+   * The points of a body where it is.
+   * @param {number[]} at x, y and angle, in steps
+   * @param {[number, number][]} points
+   * @returns {[number, number][]}
+   */
   placed(at, points) {
     const [x, y, angle] = at.map((step) => step / this.block.fine);
     const [sin, cos] = [Math.sin(angle), Math.cos(angle)];
     return points.map(([right, up]) => [x + cos * right - sin * up, y + sin * right + cos * up]);
   }
 
-  /** @param {CanvasRenderingContext2D} context @param {[number, number][]} points @param {string} fill @param {string} stroke */
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {[number, number][]} points
+   * @param {string} fill
+   * @param {string} stroke
+   */
   polygon(context, points, fill, stroke) {
     context.beginPath();
     points.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));

@@ -58,6 +58,10 @@ export class Learning {
     this.find("speed-shown").textContent = `${speed.toLocaleString("en")} steps/s`;
     cancelAnimationFrame(this.frame);
     this.frame = 0;
+    if (!learns && still() && this.learners.boltzmann) {
+      this.stop();
+      for (const twin of this.app.twins) twin.draw();
+    }
     if (learns && !this.learners.boltzmann) this.begin();
     if (learns && !still()) {
       this.time = performance.now();

@@ -47,14 +47,20 @@ const twins = /** @type {const} */ (["boltzmann", "mellowmax"]).map(
 const operators = new Chart(find("operators"), { left: 50 });
 const seen = new Seen([operators], drawCurves);
 const scrubs = Object.entries(LIMITS).map(([name, limits]) => {
-  const set = (/** @type {number} */ value) => change({ mdp: { ...state.mdp, [name]: value }, at: endOf(scenes.boltzmann), loop: false });
+  const set = (/** @type {number} */ value) => {
+    change({ mdp: { ...state.mdp, [name]: value }, at: endOf(scenes.boltzmann), loop: false });
+  };
   return { name, show: scrubbed(find(name), limits, set, () => done(name)) };
 });
 const learning = new Learning({ twins, state: () => state, start, still: () => quiet.matches, change, done });
 const gallery = showGallery(blocks, { change, done, still: () => quiet.matches });
 const past = new History(beginning, restore);
 
-/** Where the reader's own model begins: between its folds, if it has any. @param {import("./sweeps.js").MDP} mdp @returns {State} */
+/**
+ * Where the reader's own model begins: between its folds, if it has any.
+ * @param {import("./sweeps.js").MDP} mdp
+ * @returns {State}
+ */
 function beginningWith(mdp) {
   const { window, most } = placeOf(mdp);
   const middle = Number((window ? window.middle : most / 2).toFixed(2));
@@ -72,7 +78,9 @@ function change(part) {
     learning.stop();
   }
   if (!state.loop) before = null;
-  if (both || last.beta !== state.beta || last.at !== state.at || last.wide !== state.wide || last.loop !== state.loop) draw(0);
+  const turns = /** @type {(keyof State)[]} */ (["beta", "at", "wide", "loop"]);
+  const turned = turns.some((name) => last[name] !== state[name]);
+  if (both || turned) draw(0);
   if (both || last.omega !== state.omega) draw(1);
   drawRest();
   if (["learns", "rate", "speed", "mdp", "from"].some((name) => name in part)) learning.follow();
@@ -180,7 +188,7 @@ function drawRest() {
   speaking = setTimeout(() => (find("spoken").textContent = find("sentence").textContent), SPOKEN);
   const here = format({ ...state, learns: false }, beginning);
   for (const link of steps) {
-    if (link.hash === `#${here}` || (here === "" && link.hash === `#beta=${beginning.beta}`)) link.setAttribute("aria-current", "step");
+    if (link.hash === `#${here || `beta=${beginning.beta}`}`) link.setAttribute("aria-current", "step");
     else link.removeAttribute("aria-current");
   }
 }

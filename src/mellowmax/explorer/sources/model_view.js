@@ -5,7 +5,9 @@ import { value } from "./words.js";
 
 /** @typedef {{value: number[], policy: number[], temperature: number[], converged: boolean}} Level */
 /** @typedef {{name: string, parameters: number[], levels: Level[]}} Operator */
-/** @typedef {{name: string, states: number, actions: number, discount: number, terminal: number[], operators: Operator[]}} Block */
+/**
+ * @typedef {{name: string, states: number, actions: number, discount: number, terminal: number[], operators: Operator[]}} Block
+ */
 /** @typedef {import("./state.js").State} State */
 
 const LINES = 80; // states whose values are drawn
@@ -21,7 +23,8 @@ export class ModelView {
     /** @type {State | null} */ this.state = null;
     /** @type {import("./chart.js").Ink} */ this.ink = {};
     find("title").textContent = `Your model: ${block.name}`;
-    find("said").textContent = `${block.states} states, ${block.actions} actions, discount ${block.discount}. Solved by the library; drag on a chart, or choose a state.`;
+    const sizes = `${block.states} states, ${block.actions} actions, discount ${block.discount}`;
+    find("said").textContent = `${sizes}. Solved by the library; drag on a chart, or choose a state.`;
     this.values = new Chart(find("values"), { left: 52 });
     this.policy = new Chart(find("policy"), { left: 52 });
     this.temperature = new Chart(find("temperature"), { left: 52 });
@@ -32,10 +35,14 @@ export class ModelView {
       hands.change({ model });
       if (gesture) hands.done(gesture);
     };
-    find("operator").addEventListener("change", () => change([find("operator").selectedIndex, this.at[1], this.at[2]], "operator"));
+    find("operator").addEventListener("change", () => {
+      change([find("operator").selectedIndex, this.at[1], this.at[2]], "operator");
+    });
     find("level").addEventListener("input", () => change([this.at[0], Number(find("level").value), this.at[2]], ""));
     find("level").addEventListener("change", () => hands.done("level"));
-    find("number").addEventListener("change", () => change([this.at[0], this.at[1], Number(find("number").value)], "state"));
+    find("number").addEventListener("change", () => {
+      change([this.at[0], this.at[1], Number(find("number").value)], "state");
+    });
     for (const chart of [this.values, this.policy, this.temperature]) {
       const turn = (/** @type {PointerEvent} */ event) => {
         const at = chart.at(event.offsetX, 0).x;
@@ -89,23 +96,32 @@ export class ModelView {
       chart.begin(xs, [low - margin, high + margin], ink);
       chart.axes(`log₁₀ ${SYMBOLS[name]}`, yName, { yTicks: 4 });
     };
+    const along = (/** @type {Chart} */ chart, /** @type {(level: Level) => number} */ of) =>
+      levels.map((level, i) => /** @type {[number, number]} */ ([chart.x(logs[i]), chart.y(of(level))]));
     const every = Math.max(1, Math.ceil(this.block.states / LINES));
     begin(this.values, levels.flatMap((level) => level.value), "value of each state");
     this.values.inside(() => {
       for (let s = 0; s < this.block.states; s += every) {
-        this.values.line(levels.map((level, i) => [this.values.x(logs[i]), this.values.y(level.value[s])]), { colour: ink.soft, width: 1, alpha: 0.4 });
+        this.values.line(along(this.values, (level) => level.value[s]), { colour: ink.soft, width: 1, alpha: 0.4 });
       }
-      this.values.line(levels.map((level, i) => [this.values.x(logs[i]), this.values.y(level.value[state])]), { colour, width: 3 });
+      this.values.line(along(this.values, (level) => level.value[state]), { colour, width: 3 });
     });
     now(this.values);
     begin(this.temperature, levels.map((level) => level.temperature[state]), `inverse temperature in state ${state}`);
-    this.temperature.line(levels.map((level, i) => [this.temperature.x(logs[i]), this.temperature.y(level.temperature[state])]), { colour, width: 2.5 });
+    const temperatures = along(this.temperature, (level) => level.temperature[state]);
+    this.temperature.line(temperatures, { colour, width: 2.5 });
     now(this.temperature);
     this.drawPolicy(xs, logs, ink, colour);
     now(this.policy);
   }
 
-  /** The probabilities of the actions, one above the other. @param {[number, number]} xs @param {number[]} logs @param {import("./chart.js").Ink} ink @param {string} colour */
+  /**
+   * The probabilities of the actions, one above the other.
+   * @param {[number, number]} xs
+   * @param {number[]} logs
+   * @param {import("./chart.js").Ink} ink
+   * @param {string} colour
+   */
   drawPolicy(xs, logs, ink, colour) {
     const { policy: chart, block } = this;
     const { levels } = this.operator;
@@ -129,7 +145,8 @@ export class ModelView {
       const last = logs.length - 1;
       const widest = top.map((y, i) => y - below[i]).reduce((best, y, i, all) => (y > all[best] ? i : best), last);
       if (top[widest] - below[widest] > 12) {
-        const px = Math.min(Math.max(chart.x(logs[widest]), chart.frame.x + 12), chart.frame.x + chart.frame.width - 12);
+        const { x, width } = chart.frame;
+        const px = Math.min(Math.max(chart.x(logs[widest]), x + 12), x + width - 12);
         chart.label(String(action), px, chart.y((top[widest] + below[widest]) / 2), { align: "center" });
       }
       top.forEach((y, i) => (below[i] = y));
@@ -157,7 +174,8 @@ export class ModelView {
     const { actions } = this.block;
     const row = document.createElement("tr");
     const policy = level.policy.slice(s * actions, (s + 1) * actions);
-    const cells = [String(s), value(level.value[s]), String(level.temperature[s]), policy.map((p, a) => `${a}: ${p} %`).join("  ")];
+    const chances = policy.map((p, a) => `${a}: ${p} %`).join("  ");
+    const cells = [String(s), value(level.value[s]), String(level.temperature[s]), chances];
     if (this.block.terminal.includes(s)) cells.splice(2, 2, "", "the episode has ended");
     cells.forEach((text, i) => {
       const cell = document.createElement(i ? "td" : "th");

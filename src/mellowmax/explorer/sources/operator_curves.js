@@ -36,7 +36,13 @@ export function drawOperators(chart, ink, { beta, omega, held, widest }) {
   }
 }
 
-/** Where the value falls while the action gets better. @param {Chart} chart @param {number[]} xs @param {(q: number) => number} f @param {string} colour */
+/**
+ * Where the value falls while the action gets better.
+ * @param {Chart} chart
+ * @param {number[]} xs
+ * @param {(q: number) => number} f
+ * @param {string} colour
+ */
 function drawDip(chart, xs, f, colour) {
   const falls = xs.filter((q, i) => i && f(q) < f(xs[i - 1]) - 1e-6);
   if (falls.length < 3) return;

@@ -58,7 +58,12 @@ export function policy(softmax, qa, qb) {
   return logistic(b * (qa - qb));
 }
 
-/** The derivative of the value by qa and by qb. @param {Softmax} softmax @param {number} qa @param {number} qb */
+/**
+ * The derivative of the value by qa and by qb.
+ * @param {Softmax} softmax
+ * @param {number} qa
+ * @param {number} qb
+ */
 export function gradient(softmax, qa, qb) {
   const { kind, parameter } = softmax;
   const weight = logistic(parameter * (qa - qb));

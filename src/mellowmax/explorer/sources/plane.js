@@ -14,13 +14,25 @@ let small = null; // on which the basins are drawn, to be made larger
 const CHEVRONS = 26;
 const SHADES = 4;
 
-/** Where on the canvas a value of s1 is: the line that a sweep lands on. @param {Chart} chart @param {Scene} scene @param {number} v @returns {[number, number]} */
+/**
+ * Where on the canvas a value of s1 is: the line that a sweep lands on.
+ * @param {Chart} chart
+ * @param {Scene} scene
+ * @param {number} v
+ * @returns {[number, number]}
+ */
 export function onLine(chart, scene, v) {
   const { qa, qb } = actionValues(scene.place.mdp, v);
   return [chart.x(qb), chart.y(qa)];
 }
 
-/** All but what learns. @param {Chart} chart @param {Scene} scene @param {import("./chart.js").Ink} ink @param {number} lit */
+/**
+ * All but what learns.
+ * @param {Chart} chart
+ * @param {Scene} scene
+ * @param {import("./chart.js").Ink} ink
+ * @param {number} lit
+ */
 export function drawPlane(chart, scene, ink, lit) {
   chart.begin(scene.place.plane, scene.place.plane, ink);
   const colour = ink[scene.softmax.kind];
@@ -79,7 +91,11 @@ function packed(hex) {
   return new Uint32Array(new Uint8Array(bytes).buffer)[0];
 }
 
-/** What one sweep changes, as arrows: the longer and the darker, the more. @param {Chart} chart @param {Scene} scene */
+/**
+ * What one sweep changes, as arrows: the longer and the darker, the more.
+ * @param {Chart} chart
+ * @param {Scene} scene
+ */
 function drawField(chart, scene) {
   const { place, softmax } = scene;
   const { x, y, width, height } = chart.frame;
@@ -113,7 +129,14 @@ function drawField(chart, scene) {
   chart.context.restore();
 }
 
-/** @param {Path2D} path @param {number} px @param {number} py @param {number} ux @param {number} uy @param {number} length */
+/**
+ * @param {Path2D} path
+ * @param {number} px
+ * @param {number} py
+ * @param {number} ux
+ * @param {number} uy
+ * @param {number} length
+ */
 function arrow(path, px, py, ux, uy, length) {
   const [tx, ty] = [px + (ux * length) / 2, py + (uy * length) / 2];
   path.moveTo(px - (ux * length) / 2, py - (uy * length) / 2);
@@ -124,7 +147,11 @@ function arrow(path, px, py, ux, uy, length) {
   path.lineTo(tx - head * (ux - 0.6 * uy), ty - head * (uy + 0.6 * ux));
 }
 
-/** The line that a sweep lands on, and which way sweeps drift along it. @param {Chart} chart @param {Scene} scene */
+/**
+ * The line that a sweep lands on, and which way sweeps drift along it.
+ * @param {Chart} chart
+ * @param {Scene} scene
+ */
 function drawLine(chart, scene) {
   const { place, softmax } = scene;
   const [low, high] = place.values;
@@ -149,7 +176,12 @@ function drawLine(chart, scene) {
   chart.context.stroke(path);
 }
 
-/** From the start to the line, and along it. @param {Chart} chart @param {Scene} scene @param {string} colour */
+/**
+ * From the start to the line, and along it.
+ * @param {Chart} chart
+ * @param {Scene} scene
+ * @param {string} colour
+ */
 function drawPath(chart, scene, colour) {
   const { from, path } = scene;
   /** @type {[number, number]} */

@@ -62,7 +62,11 @@ export function sceneOf(place, softmax, from) {
   return { place, softmax, points, basin, end, path: trajectory(place.mdp, softmax, from), from };
 }
 
-/** Where sweeps start unless the reader says otherwise: low, in a corner of the plane. @param {Place} place @returns {Pair} */
+/**
+ * Where sweeps start unless the reader says otherwise: low, in a corner of the plane.
+ * @param {Place} place
+ * @returns {Pair}
+ */
 export function cornerOf({ plane: [low, high] }) {
   const q = low + 0.05 * (high - low);
   return { qa: q, qb: q };

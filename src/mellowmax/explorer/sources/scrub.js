@@ -2,7 +2,8 @@
 
 import { clip } from "./state.js";
 
-const STEP = 0.001;
+/** A thousandth, or of a large number a thousandth of its power of ten. @param {number} value */
+const stepOf = (value) => 0.001 * 10 ** Math.max(0, Math.ceil(Math.log10(Math.abs(value) || 1)));
 const KEYS = /** @type {{[key: string]: number}} */ ({
   ArrowRight: 1,
   ArrowUp: 1,
@@ -35,7 +36,7 @@ export function scrubbed(element, limits, change, done) {
     element.focus({ preventScroll: true });
   });
   element.addEventListener("pointermove", (event) => {
-    if (grip) set(grip.value + STEP * Math.round(event.clientX - grip.x));
+    if (grip) set(grip.value + stepOf(grip.value) * Math.round(event.clientX - grip.x));
   });
   for (const kind of ["pointerup", "pointercancel"]) {
     element.addEventListener(kind, () => {
@@ -44,8 +45,8 @@ export function scrubbed(element, limits, change, done) {
     });
   }
   element.addEventListener("keydown", (event) => {
-    const ends = /** @type {{[key: string]: number}} */ ({ Home: limits[0], End: limits[1] });
-    if (event.key in KEYS) set(now + STEP * KEYS[event.key]);
+    const ends = /** @type {{[key: string]: number}} */ ({ Home: Math.max(0, limits[0]), End: Math.min(1, limits[1]) });
+    if (event.key in KEYS) set(now + stepOf(now) * KEYS[event.key]);
     else if (event.key in ends) set(ends[event.key]);
     else return;
     event.preventDefault();

@@ -25,7 +25,7 @@ import { PAPER } from "./sweeps.js";
  */
 
 /** The limits of what can be scrubbed. @type {{[name in keyof MDP]: [number, number]}} */
-export const LIMITS = { ra: [-1, 2], pa: [0, 1], rb: [-1, 2], pb: [0, 1], discount: [0, 0.999] };
+export const LIMITS = { ra: [-1000, 1000], pa: [0, 1], rb: [-1000, 1000], pb: [0, 1], discount: [0, 0.999] };
 const MOST = 1000; // for beta and omega
 const MDP_NAMES = /** @type {(keyof MDP)[]} */ (["ra", "pa", "rb", "pb", "discount"]);
 
@@ -52,7 +52,10 @@ export function clip(x, low, high) {
 
 const digits = (/** @type {number} */ x) => String(Number(x.toPrecision(10)));
 const pair = (/** @type {Pair | null} */ p) => (p ? `${digits(p.qb)},${digits(p.qa)}` : "");
-/** How each part is written; what is written alike is alike. @type {{[name in keyof State]: (state: State) => string}} */
+/**
+ * How each part is written; what is written alike is alike.
+ * @type {{[name in keyof State]: (state: State) => string}}
+ */
 const WRITTEN = {
   beta: (state) => digits(state.beta),
   omega: (state) => digits(state.omega),
@@ -76,7 +79,12 @@ export function format(state, beginning) {
     .join("&");
 }
 
-/** The state that an address names; what it does not name, or not well, is as in the beginning. @param {string} text @param {State} beginning @returns {State} */
+/**
+ * The state that an address names; what it does not name, or not well, is as in the beginning.
+ * @param {string} text
+ * @param {State} beginning
+ * @returns {State}
+ */
 export function parse(text, beginning) {
   const given = new URLSearchParams(text.replace(/^#/, ""));
   const numbers = (/** @type {string} */ name, /** @type {number} */ count) => {

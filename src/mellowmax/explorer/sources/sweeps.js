@@ -41,7 +41,12 @@ export function sweep(mdp, softmax, v) {
   return value(softmax, qa, qb);
 }
 
-/** `T'(V)`: below 1 where sweeps nearby come nearer. @param {MDP} mdp @param {Softmax} softmax @param {number} v */
+/**
+ * `T'(V)`: below 1 where sweeps nearby come nearer.
+ * @param {MDP} mdp
+ * @param {Softmax} softmax
+ * @param {number} v
+ */
 export function slope(mdp, softmax, v) {
   const { qa, qb } = actionValues(mdp, v);
   const [byA, byB] = gradient(softmax, qa, qb);

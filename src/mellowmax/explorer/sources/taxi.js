@@ -1,7 +1,9 @@
 /** The taxi: in each cell the policy as arrows, and its inverse temperature as a tint, for one omega. */
 
 /** @typedef {{policy: number[], temperature: number[], value: number[]}} Level */
-/** @typedef {{grid: string[], cells: number[][], passengers: number[], omegas: number[], levels: Level[]}} Block */
+/**
+ * @typedef {{grid: string[], cells: number[][], passengers: number[], omegas: number[], levels: Level[]}} Block
+ */
 /** @typedef {import("./state.js").State} State */
 
 const MOVES = [[0, -1], [0, 1], [1, 0], [-1, 0]]; // north, south, east and west, y down
@@ -122,7 +124,8 @@ export class Taxi {
       });
       const mark = block.grid[row][column];
       const aboard = mark === "F" && this.picked & (1 << block.passengers.indexOf(cell));
-      if (side > 70) this.write(context, level.temperature[state].toPrecision(3), x + side - 19, y + side - 11, 11, 400);
+      const number = level.temperature[state].toPrecision(3);
+      if (side > 70) this.write(context, number, x + side - 19, y + side - 11, 11, 400);
       if (mark === "S" || (mark === "F" && !aboard)) this.write(context, mark, x + side * 0.15, y + side * 0.19, 13);
       if (cell === this.cell) {
         context.strokeStyle = ink.text;
@@ -145,13 +148,21 @@ export class Taxi {
     const wide = length * 0.22 + 1;
     context.beginPath();
     context.moveTo(x, y);
-    context.quadraticCurveTo(x + dx * length * 0.5 - dy * wide, y + dy * length * 0.5 + dx * wide, x + dx * length, y + dy * length);
-    context.quadraticCurveTo(x + dx * length * 0.5 + dy * wide, y + dy * length * 0.5 - dx * wide, x, y);
+    const [middleX, middleY] = [x + dx * length * 0.5, y + dy * length * 0.5];
+    context.quadraticCurveTo(middleX - dy * wide, middleY + dx * wide, x + dx * length, y + dy * length);
+    context.quadraticCurveTo(middleX + dy * wide, middleY - dx * wide, x, y);
     context.fillStyle = this.ink.text;
     context.fill();
   }
 
-  /** @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y @param {number} size @param {number} [weight] */
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} text
+   * @param {number} x
+   * @param {number} y
+   * @param {number} size
+   * @param {number} [weight]
+   */
   write(context, text, x, y, size, weight = 600) {
     context.font = `${weight} ${size}px system-ui, sans-serif`;
     context.textAlign = "center";
@@ -163,9 +174,10 @@ export class Taxi {
   /** @param {Level} level @param {number} low @param {number} high */
   tell(level, low, high) {
     const { block, cell } = this;
-    const range = `The inverse temperature of the policy is from ${low} to ${high}: the deeper the blue, the higher, and the nearer the policy is to the greedy one.`;
     if (cell < 0) {
-      this.find("said").textContent = range;
+      this.find("said").textContent =
+        `The inverse temperature of the policy is from ${low} to ${high}: the deeper the blue, the higher, ` +
+        "and the nearer the policy is to the greedy one.";
       return;
     }
     const state = this.stateOf(cell);
@@ -174,6 +186,7 @@ export class Taxi {
     this.find("said").textContent =
       block.grid[row][column] === "D"
         ? "The destination, where the episode ends."
-        : `Row ${row + 1}, column ${column + 1}: ${moves}; inverse temperature ${level.temperature[state]}, value ${level.value[state]}.`;
+        : `Row ${row + 1}, column ${column + 1}: ${moves}; ` +
+          `inverse temperature ${level.temperature[state]}, value ${level.value[state]}.`;
   }
 }

@@ -19,11 +19,19 @@ import { count, parameter, pointWords, value } from "./words.js";
  * @property {(gesture: string) => void} done
  * @property {() => void} magnify
  */
-/** @typedef {{ink: import("./chart.js").Ink, magnified: boolean, trail: import("./branches.js").Mark[]}} Look */
+/**
+ * @typedef {{ink: import("./chart.js").Ink, magnified: boolean, trail: import("./branches.js").Mark[]}} Look
+ */
 
 const FINE = 0.01;
 const NEAR = 16; // pixels within which a fixed point is meant
-const HINT = "Click to place the cross, where sweeps start; the ring is where they end. Full dots attract, hollow ones repel.";
+const HINT =
+  "Click or tap to place the cross, where sweeps start; the ring is where they end. " +
+  "Full dots attract, hollow ones repel.";
+/** @type {{[key: string]: number[]}} */
+const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+/** @type {{[key: string]: number}} */
+const TURNS = { ArrowLeft: -FINE, ArrowRight: FINE, PageDown: -1, PageUp: 1 };
 const TEXTS = {
   boltzmann: { name: "Boltzmann", symbol: "β", parameter: "Inverse temperature β of Boltzmann’s softmax" },
   mellowmax: { name: "Mellowmax", symbol: "ω", parameter: "Parameter ω of mellowmax" },
@@ -53,9 +61,13 @@ export class Twin {
     find("symbol").textContent = texts.symbol;
     find("slider").setAttribute("aria-label", texts.parameter);
     find("number").setAttribute("aria-label", `${texts.parameter}, as a number`);
-    find("plane").setAttribute("aria-label", `Plane of both action values under ${texts.name}. Arrow keys move the start of the sweeps.`);
-    find("branches").setAttribute("aria-label", `Fixed points of ${texts.name} over ${texts.symbol}. Arrow keys turn ${texts.symbol}.`);
-    find("change").setAttribute("aria-label", `What a sweep changes under ${texts.name}: T of V minus V, which is 0 at the fixed points.`);
+    const { name, symbol } = texts;
+    const labels = {
+      plane: `Plane of both action values under ${name}. Arrow keys move the start of the sweeps.`,
+      branches: `Fixed points of ${name} over ${symbol}. Arrow keys turn ${symbol}.`,
+      change: `What a sweep changes under ${name}: T of V minus V, which is 0 at the fixed points.`,
+    };
+    for (const [chart, label] of Object.entries(labels)) find(chart).setAttribute("aria-label", label);
     this.seen = new Seen([this.plane, this.branches, this.change], () => this.draw());
     if (kind === "mellowmax") find("magnify").remove();
     this.listen();
@@ -66,8 +78,7 @@ export class Twin {
     find("slider").addEventListener("input", () => hands.turn(Number(find("slider").value)));
     find("slider").addEventListener("change", () => hands.done("turn"));
     find("slider").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
-      const steps = /** @type {{[key: string]: number}} */ ({ PageDown: -1, PageUp: 1 });
-      if (event.key in steps) this.step(event, steps[event.key]);
+      if (event.key.startsWith("Page")) this.step(event, TURNS[event.key]);
     });
     find("number").addEventListener("change", () => {
       const given = Number(find("number").value);
@@ -78,7 +89,8 @@ export class Twin {
     find("magnify")?.addEventListener("click", () => hands.magnify());
     this.listenToPlane(find("plane"));
     this.listenToBranches(find("branches"));
-    for (const [name, chart] of /** @type {[string, Chart][]} */ ([["plane", this.plane], ["branches", this.branches], ["change", this.change]])) {
+    const { plane, branches, change } = this;
+    for (const [name, chart] of Object.entries({ plane, branches, change })) {
       find(name).addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
         if (event.buttons === 0) this.light(this.nearest(name, chart, event));
       });
@@ -90,7 +102,10 @@ export class Twin {
     return this.scene ? this.scene.softmax.parameter : 0;
   }
 
-  /** A start is dropped by a click, dragged by a mouse, tapped by a finger, moved by the arrow keys. @param {HTMLCanvasElement} canvas */
+  /**
+   * A start is dropped by a click, dragged by a mouse, tapped by a finger, moved by the arrow keys.
+   * @param {HTMLCanvasElement} canvas
+   */
   listenToPlane(canvas) {
     const drop = (/** @type {PointerEvent} */ event) => {
       const { x, y } = this.plane.at(event.offsetX, event.offsetY);
@@ -116,19 +131,21 @@ export class Twin {
     });
     canvas.addEventListener("pointercancel", () => (pressed = null));
     canvas.addEventListener("keydown", (event) => {
-      const moves = /** @type {{[key: string]: number[]}} */ ({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] });
-      if (!(event.key in moves) || !this.scene) return;
+      if (!(event.key in MOVES) || !this.scene) return;
       event.preventDefault();
       const [low, high] = this.plane.xs;
       const step = (high - low) / (event.shiftKey ? 10 : 50);
       const { qa, qb } = this.scene.from;
-      const [dx, dy] = moves[event.key];
+      const [dx, dy] = MOVES[event.key];
       this.hands.drop({ qb: clip(qb + dx * step, low, high), qa: clip(qa + dy * step, low, high) });
       this.hands.done("drop");
     });
   }
 
-  /** The parameter is dragged: from anywhere with a mouse, sideways with a finger. @param {HTMLCanvasElement} canvas */
+  /**
+   * The parameter is dragged: from anywhere with a mouse, sideways with a finger.
+   * @param {HTMLCanvasElement} canvas
+   */
   listenToBranches(canvas) {
     const turn = (/** @type {number} */ px) => {
       const { x, width } = this.branches.frame;
@@ -161,8 +178,7 @@ export class Twin {
     });
     canvas.addEventListener("pointercancel", () => (grip = null));
     canvas.addEventListener("keydown", (event) => {
-      const steps = /** @type {{[key: string]: number}} */ ({ ArrowLeft: -FINE, ArrowRight: FINE, PageDown: -1, PageUp: 1 });
-      if (event.key in steps) this.step(event, steps[event.key]);
+      if (event.key in TURNS) this.step(event, TURNS[event.key]);
     });
   }
 
@@ -173,7 +189,12 @@ export class Twin {
     this.hands.done("turn");
   }
 
-  /** The fixed point that a pointer is next to; -1 for none. @param {string} name @param {Chart} chart @param {PointerEvent} event */
+  /**
+   * The fixed point that a pointer is next to; -1 for none.
+   * @param {string} name
+   * @param {Chart} chart
+   * @param {PointerEvent} event
+   */
   nearest(name, chart, event) {
     const { scene } = this;
     if (!scene) return -1;
@@ -261,11 +282,16 @@ export class Twin {
     this.listed = rows.join();
   }
 
-  /** What the table says of a fixed point, its kind first. @param {import("./sweeps.js").FixedPoint} point @param {boolean} here */
+  /**
+   * What the table says of a fixed point, its kind first.
+   * @param {import("./sweeps.js").FixedPoint} point
+   * @param {boolean} here
+   */
   cells(point, here) {
     const { qa, qb } = actionValues(/** @type {Scene} */ (this.scene).place.mdp, point.value);
     const kind = `${point.stable ? "stable" : "unstable"} ${here ? "here" : ""}`;
-    return [kind, value(point.value), value(qa), value(qb), point.slope.toFixed(4), point.stable ? "attracts" : "repels"];
+    const does = point.stable ? "attracts" : "repels";
+    return [kind, value(point.value), value(qa), value(qb), point.slope.toFixed(4), does];
   }
 }
 

@@ -22,7 +22,14 @@ export function count(n) {
   return `${COUNTS[n] ?? n} fixed point${n === 1 ? "" : "s"}`;
 }
 
-/** The sentence of the page. @param {Scene} boltzmann @param {Scene} mellowmax @param {State} state @param {number | null} before the value at which a loop began @returns {Words} */
+/**
+ * The sentence of the page.
+ * @param {Scene} boltzmann
+ * @param {Scene} mellowmax
+ * @param {State} state
+ * @param {number | null} before the value at which a loop began
+ * @returns {Words}
+ */
 export function sentence(boltzmann, mellowmax, state, before) {
   return [...ofBoltzmann(boltzmann, state, before), " ", ...ofMellowmax(mellowmax)];
 }
@@ -32,11 +39,13 @@ function ofBoltzmann(scene, state, before) {
   const { points, end, path, place } = scene;
   const now = end < 0 ? null : points[end].value;
   if (before !== null && now !== null && place.window) {
-    const back = `β went up through the fold at ${parameter(Number(place.window.high.toFixed(2)))} and came back to ${parameter(state.beta)}. `;
+    const fold = place.window.high.toFixed(2);
+    const back = `β went up through the fold at ${fold} and came back to ${parameter(state.beta)}. `;
     if (Math.abs(now - before) < 1e-6) return [back, `V is ${value(now)}, as it was.`];
     return [back, { strong: "The values did not return" }, `: V was ${value(before)}, and is ${value(now)}.`];
   }
-  const head = [`At β = ${parameter(state.beta)} planning with Boltzmann’s softmax has `, { strong: count(points.length) }];
+  const beginning = `At β = ${parameter(state.beta)} planning with Boltzmann’s softmax has `;
+  const head = [beginning, { strong: count(points.length) }];
   if (now === null) return [...head, ". Sweeps from here do not settle."];
   if (points.length === 1) {
     return [...head, `: from every start sweeps end at V = ${value(now)}${sweeps(scene, state)}.`];
@@ -45,9 +54,10 @@ function ofBoltzmann(scene, state, before) {
   const kinds =
     stable.length === 2 ? "two attract, one repels" : `${COUNTS[stable.length]} of them attract${stable.length === 1 ? "s" : ""}`;
   const ends = stable.map((point) => value(point.value)).join(" or ");
+  const many = path.sweeps.toLocaleString("en");
   const start = state.at
     ? `Going on from where it was, it ends at ${value(now)}`
-    : `From the cross it ends at ${value(now)}${path.settled ? `, after ${path.sweeps.toLocaleString("en")} sweeps` : ""}`;
+    : `From the cross it ends at ${value(now)}${path.settled ? `, after ${many} sweeps` : ""}`;
   return [...head, `: ${kinds}. Where you end depends on where you start: at V = ${ends}. ${start}.`];
 }
 
@@ -73,7 +83,11 @@ export function pointWords(point) {
   return `V = ${value(point.value)}, slope of T ${point.slope.toFixed(4)}: ${way}.`;
 }
 
-/** Where SARSA is, against the fixed points of planning. @param {Scene} scene @param {import("./sarsa.js").Sarsa} learner */
+/**
+ * Where SARSA is, against the fixed points of planning.
+ * @param {Scene} scene
+ * @param {import("./sarsa.js").Sarsa} learner
+ */
 export function learnerWords(scene, learner) {
   const { points, softmax } = scene;
   const name = softmax.kind === "boltzmann" ? "Boltzmann" : "Mellowmax";
