@@ -331,7 +331,11 @@ def test_a_reader_who_wants_no_motion_sees_the_end_at_once(tab, file):
     tab.evaluate("requestAnimationFrame = () => { throw new Error('it moves'); }, 1")
     click(tab, "#loop")
     assert "did not return" in about(tab)["sentence"]
+    plane = "document.querySelector('#boltzmann .plane').toDataURL()"
+    without = tab.evaluate(plane)
     click(tab, "#learn")
+    tab.evaluate("new Promise((done) => setTimeout(done, 200))")  # until all has been drawn
+    assert tab.evaluate(plane) != without
     assert "After 200,000 steps" in tab.evaluate("document.getElementById('learned').textContent")
 
 

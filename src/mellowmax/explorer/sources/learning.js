@@ -105,6 +105,7 @@ export class Learning {
   /** The values that were learned belong to another MDP. */
   stop() {
     this.learners = {};
+    for (const twin of this.app.twins) twin.learner = null;
     this.words.textContent = "";
   }
 }

@@ -207,7 +207,10 @@ export function drawLearner(chart, learner) {
   chart.inside(() => {
     const points = [...learner.trail, learner].map(place);
     chart.line(points, { colour: text, width: 1, alpha: 0.35 });
-    const [px, py] = place(learner);
+    const { x, y, width, height } = chart.frame;
+    const [right, down] = place(learner); // it is shown at the edge if it is beyond
+    const px = Math.min(Math.max(right, x + 6), x + width - 6);
+    const py = Math.min(Math.max(down, y + 6), y + height - 6);
     chart.context.fillStyle = text;
     chart.context.strokeStyle = card;
     chart.context.lineWidth = 1.5;

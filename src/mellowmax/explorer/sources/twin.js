@@ -50,6 +50,7 @@ export class Twin {
     this.lit = -1;
     /** @type {Scene | null} */ this.scene = null;
     /** @type {Look | null} */ this.look = null;
+    /** @type {import("./sarsa.js").Sarsa | null} */ this.learner = null;
     this.listed = "";
     this.range = "";
     /** @type {OffscreenCanvas | null} */ this.still = null;
@@ -231,6 +232,7 @@ export class Twin {
     if (!scene || !look) return;
     this.still = null;
     if (seen.shows(this.plane)) drawPlane(this.plane, scene, look.ink, lit);
+    if (this.learner) this.showLearner(this.learner);
     if (seen.shows(this.branches)) drawBranches(this.branches, scene, look.ink, { ...look, lit });
     if (seen.shows(this.change)) drawChange(this.change, scene, look.ink, lit);
   }
@@ -242,8 +244,9 @@ export class Twin {
 
   /** Draw a learner over the plane, which is kept meanwhile. @param {import("./sarsa.js").Sarsa} learner */
   showLearner(learner) {
-    if (!this.seen.shows(this.plane)) return;
+    this.learner = learner;
     const { canvas, context } = this.plane;
+    if (!canvas.width || !canvas.height || !this.seen.shows(this.plane)) return;
     if (!this.still) {
       this.still = new OffscreenCanvas(canvas.width, canvas.height);
       /** @type {OffscreenCanvasRenderingContext2D} */ (this.still.getContext("2d")).drawImage(canvas, 0, 0);
