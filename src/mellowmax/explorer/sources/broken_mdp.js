@@ -18,7 +18,10 @@ export function windowOf(/** @type {import("./fixed_points.js").Branch | null} *
   return low > 0 ? { low, high, middle: (low + high) / 2, width: (2 * (high - low)) / (low + high) } : null;
 }
 
-/** The first that is found from a seed. @param {number} seed @returns {MDP} */
+/**
+ * The first that is found from a seed.
+ * @param {number} seed @returns {MDP}
+ */
 export function brokenMDP(seed) {
   const random = generator(seed);
   const drawn = () => Math.round(1000 * random()) / 1000;

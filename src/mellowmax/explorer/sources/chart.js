@@ -7,13 +7,19 @@
 const NAMES = ["page", "card", "text", "soft", "line", "tint", "boltzmann", "mellowmax", "low", "high", "window"];
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
-/** The colours as the style sheet has them now: light, dark, or on paper. @returns {Ink} */
+/**
+ * The colours as the style sheet has them now: light, dark, or on paper.
+ * @returns {Ink}
+ */
 export function readInk() {
   const style = getComputedStyle(document.documentElement);
   return Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-/** About so many round numbers in a range. @param {Range} range @param {number} count */
+/**
+ * About so many round numbers in a range.
+ * @param {Range} range @param {number} count
+ */
 export function ticks([low, high], count) {
   const raw = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -23,7 +29,10 @@ export function ticks([low, high], count) {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => (first + i) * step);
 }
 
-/** A number as a tick shows it. @param {number} x */
+/**
+ * A number as a tick shows it.
+ * @param {number} x
+ */
 export function plain(x) {
   return String(Number(x.toPrecision(6))).replace("-", "\u2212");
 }
@@ -54,7 +63,10 @@ export class Chart {
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
 
-  /** Clear the canvas and set the scales. @param {Range} xs @param {Range} ys @param {Ink} ink */
+  /**
+   * Clear the canvas and set the scales.
+   * @param {Range} xs @param {Range} ys @param {Ink} ink
+   */
   begin(xs, ys, ink) {
     if (!this.width) this.measure();
     this.blank = false;
@@ -79,7 +91,10 @@ export class Chart {
     return y + height - ((value - this.ys[0]) / (this.ys[1] - this.ys[0])) * height;
   }
 
-  /** The values at a place of the canvas. @param {number} px @param {number} py */
+  /**
+   * The values at a place of the canvas.
+   * @param {number} px @param {number} py
+   */
   at(px, py) {
     const { x, y, width, height } = this.frame;
     return {
@@ -88,7 +103,10 @@ export class Chart {
     };
   }
 
-  /** Draw within the frame only. @param {() => void} draw */
+  /**
+   * Draw within the frame only.
+   * @param {() => void} draw
+   */
   inside(draw) {
     const { x, y, width, height } = this.frame;
     this.context.save();
@@ -103,7 +121,7 @@ export class Chart {
    * Ticks, their numbers and the names of the axes.
    * @param {string} xName
    * @param {string} yName
-   * @param {{grid?: boolean, yTicks?: number}} [options]
+   * @param {{grid?: boolean, yTicks?: number}} options
    */
   axes(xName, yName, { grid = true, yTicks = 0 } = {}) {
     const { context, ink } = this;
@@ -198,7 +216,7 @@ export class Chart {
    * @param {string} text
    * @param {number} px
    * @param {number} py
-   * @param {{colour?: string, align?: CanvasTextAlign, bold?: boolean}} [look]
+   * @param {{colour?: string, align?: CanvasTextAlign, bold?: boolean}} look
    */
   label(text, px, py, { colour = this.ink.text, align = "left", bold = false } = {}) {
     const { context, ink } = this;

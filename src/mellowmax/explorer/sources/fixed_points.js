@@ -75,7 +75,10 @@ export function fixedPoints(mdp, softmax, known = branch(mdp)) {
   });
 }
 
-/** Where the branch has a parameter. @param {Branch} known @param {number} beta */
+/**
+ * Where the branch has a parameter.
+ * @param {Branch} known @param {number} beta
+ */
 function valuesOn(known, beta) {
   const excess = (/** @type {number} */ x) => beta * known.gap(x) - known.shift - x;
   const widest = Math.max(Math.abs(known.gap(-FAR)), Math.abs(known.gap(FAR)));
@@ -90,7 +93,10 @@ function valuesOn(known, beta) {
   return values.sort((one, other) => one - other);
 }
 
-/** The fixed point of a map that brings values together. @param {MDP} mdp @param {Softmax} softmax */
+/**
+ * The fixed point of a map that brings values together.
+ * @param {MDP} mdp @param {Softmax} softmax
+ */
 function onlyValue(mdp, softmax) {
   const { a, b } = pureValues(mdp);
   const change = (/** @type {number} */ v) => sweep(mdp, softmax, v) - v;

@@ -19,7 +19,10 @@ const KINDS = {
   model: { home: "own", view: ModelView },
 };
 
-/** A section for each block that is known. @param {any[]} blocks @param {Hands} hands */
+/**
+ * A section for each block that is known.
+ * @param {any[]} blocks @param {Hands} hands
+ */
 export function showGallery(blocks, hands) {
   const known = blocks.filter((block) => block.schema === SCHEMA && block.kind in KINDS);
   const views = known.map((block) => {

@@ -110,7 +110,10 @@ export class Learning {
   }
 }
 
-/** To two digits. @param {number} x */
+/**
+ * To two digits.
+ * @param {number} x
+ */
 function round(x) {
   return Number(x.toPrecision(2));
 }

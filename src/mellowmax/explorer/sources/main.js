@@ -67,7 +67,10 @@ function beginningWith(mdp) {
   return { ...BEGINNING, mdp, beta: middle, omega: middle };
 }
 
-/** Change a part of the state, and draw what depends on it. @param {Partial<State>} part */
+/**
+ * Change a part of the state, and draw what depends on it.
+ * @param {Partial<State>} part
+ */
 function change(part) {
   const last = state;
   state = { ...state, ...part };
@@ -87,7 +90,10 @@ function change(part) {
   else if (state.learns) learning.show();
 }
 
-/** Turn beta: planning goes on from where it was. @param {number} beta */
+/**
+ * Turn beta: planning goes on from where it was.
+ * @param {number} beta
+ */
 function turn(beta) {
   if (beta === state.beta) return;
   cancelAnimationFrame(moving);
@@ -118,7 +124,10 @@ function valueOf({ points, end, path }) {
   return end < 0 ? path.values[path.values.length - 1] : points[end].value;
 }
 
-/** Up through the fold and back. @param {boolean} still all at once? */
+/**
+ * Up through the fold and back.
+ * @param {boolean} still all at once?
+ */
 function takeLoop(still) {
   cancelAnimationFrame(moving);
   const loop = loopOf(place, state.beta);
@@ -155,14 +164,20 @@ function start() {
   return state.from ?? cornerOf(place);
 }
 
-/** Of one of the two operators, what there is to see. @param {number} which */
+/**
+ * Of one of the two operators, what there is to see.
+ * @param {number} which
+ */
 function compute(which) {
   const kind = twins[which].kind;
   const parameter = which ? state.omega : state.beta;
   scenes[kind] = sceneOf(place, { kind, parameter }, which ? start() : (state.at ?? start()));
 }
 
-/** Draw its column. @param {number} which */
+/**
+ * Draw its column.
+ * @param {number} which
+ */
 function paint(which) {
   const { kind } = twins[which];
   twins[which].show(scenes[kind], { ink, magnified: !state.wide && place.window !== null, trail: which ? [] : trail });
@@ -206,12 +221,18 @@ function strong(text) {
   return element;
 }
 
-/** A gesture has ended. @param {string} gesture */
+/**
+ * A gesture has ended.
+ * @param {string} gesture
+ */
 function done(gesture) {
   past.commit(state, gesture);
 }
 
-/** Show a state of the address. @param {State} given */
+/**
+ * Show a state of the address.
+ * @param {State} given
+ */
 function restore(given) {
   cancelAnimationFrame(moving);
   state = given;

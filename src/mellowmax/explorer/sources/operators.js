@@ -14,7 +14,10 @@ export function logistic(x) {
   return (x >= 0 ? 1 : small) / (1 + small);
 }
 
-/** `log(cosh x)`, without overflow or cancellation. @param {number} x */
+/**
+ * `log(cosh x)`, without overflow or cancellation.
+ * @param {number} x
+ */
 export function logCosh(x) {
   const size = Math.abs(x);
   if (size < 1) return Math.log1p(2 * Math.sinh(size / 2) ** 2);
@@ -45,13 +48,19 @@ export function temperature(/** @type {number} */ qa, /** @type {number} */ qb, 
   return (sign * Math.log((2 - short) / short)) / Math.abs(d);
 }
 
-/** The value of a softmax. @param {Softmax} softmax @param {number} qa @param {number} qb */
+/**
+ * The value of a softmax.
+ * @param {Softmax} softmax @param {number} qa @param {number} qb
+ */
 export function value(softmax, qa, qb) {
   const operator = softmax.kind === "boltzmann" ? boltzmann : mellowmax;
   return operator(qa, qb, softmax.parameter);
 }
 
-/** How probably its policy takes a. @param {Softmax} softmax @param {number} qa @param {number} qb */
+/**
+ * How probably its policy takes a.
+ * @param {Softmax} softmax @param {number} qa @param {number} qb
+ */
 export function policy(softmax, qa, qb) {
   const { kind, parameter } = softmax;
   const b = kind === "boltzmann" ? parameter : temperature(qa, qb, parameter);

@@ -59,7 +59,10 @@ export function drawPlane(chart, scene, ink, lit) {
   });
 }
 
-/** Two tints: where sweeps end low, and where they end high. @param {Chart} chart @param {Scene} scene */
+/**
+ * Two tints: where sweeps end low, and where they end high.
+ * @param {Chart} chart @param {Scene} scene
+ */
 function drawBasins(chart, scene) {
   const stable = scene.points.flatMap((point, i) => (point.stable ? [i] : []));
   if (stable.length < 2) return;
@@ -85,7 +88,10 @@ function drawBasins(chart, scene) {
   context.drawImage(small, x, y, width, height);
 }
 
-/** A colour as a pixel has it. @param {string} hex */
+/**
+ * A colour as a pixel has it.
+ * @param {string} hex
+ */
 function packed(hex) {
   const bytes = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)).concat(255);
   return new Uint32Array(new Uint8Array(bytes).buffer)[0];
@@ -199,7 +205,10 @@ function drawPath(chart, scene, colour) {
   chart.line([[px, py - 5], [px, py + 5]], { colour: chart.ink.text, width: 2 });
 }
 
-/** Where a learner is and has been. @param {Chart} chart @param {import("./sarsa.js").Sarsa} learner */
+/**
+ * Where a learner is and has been.
+ * @param {Chart} chart @param {import("./sarsa.js").Sarsa} learner
+ */
 export function drawLearner(chart, learner) {
   const { text, card } = chart.ink;
   const place = (/** @type {import("./sweeps.js").Pair} */ { qa, qb }) =>

@@ -23,6 +23,7 @@ export class Sarsa {
     /** @type {Pair[]} */
     this.trail = [];
     this.random = generator(seed);
+    /** @type {boolean | null} */
     this.takesA = null;
   }
 
@@ -49,7 +50,10 @@ export class Sarsa {
     this.trail.splice(0, this.trail.length - KEPT);
   }
 
-  /** Is the action that the policy draws a? @param {Softmax} softmax */
+  /**
+   * Is the action that the policy draws a?
+   * @param {Softmax} softmax
+   */
   draw(softmax) {
     return this.random() < policy(softmax, this.qa, this.qb);
   }

@@ -72,7 +72,10 @@ export function cornerOf({ plane: [low, high] }) {
   return { qa: q, qb: q };
 }
 
-/** The pair of action values where sweeps from the start end. @param {Scene} scene @returns {Pair} */
+/**
+ * The pair of action values where sweeps from the start end.
+ * @param {Scene} scene @returns {Pair}
+ */
 export function endOf(scene) {
   const { points, end, path, place } = scene;
   const last = end < 0 ? path.values[path.values.length - 1] : points[end].value;

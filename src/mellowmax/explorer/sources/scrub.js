@@ -2,7 +2,10 @@
 
 import { clip } from "./state.js";
 
-/** A thousandth, or of a large number a thousandth of its power of ten. @param {number} value */
+/**
+ * A thousandth, or of a large number a thousandth of its power of ten.
+ * @param {number} value
+ */
 const stepOf = (value) => 0.001 * 10 ** Math.max(0, Math.ceil(Math.log10(Math.abs(value) || 1)));
 const KEYS = /** @type {{[key: string]: number}} */ ({
   ArrowRight: 1,

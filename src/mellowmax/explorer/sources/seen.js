@@ -22,7 +22,10 @@ export class Seen {
     addEventListener("beforeprint", () => this.catchUp());
   }
 
-  /** Is it to be drawn now? @param {Chart} chart */
+  /**
+   * Is it to be drawn now?
+   * @param {Chart} chart
+   */
   shows(chart) {
     if (this.all || chart.blank || !this.hidden.has(chart.canvas)) return true;
     clearTimeout(this.waiting);

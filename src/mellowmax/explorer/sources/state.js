@@ -24,7 +24,10 @@ import { PAPER } from "./sweeps.js";
  * @property {number[]} model The operator, the place of its parameter in its list, and the state.
  */
 
-/** The limits of what can be scrubbed. @type {{[name in keyof MDP]: [number, number]}} */
+/**
+ * The limits of what can be scrubbed.
+ * @type {{[name in keyof MDP]: [number, number]}}
+ */
 export const LIMITS = { ra: [-1000, 1000], pa: [0, 1], rb: [-1000, 1000], pb: [0, 1], discount: [0, 0.999] };
 const MOST = 1000; // for beta and omega
 const MDP_NAMES = /** @type {(keyof MDP)[]} */ (["ra", "pa", "rb", "pb", "discount"]);
@@ -71,7 +74,10 @@ const WRITTEN = {
   model: (state) => state.model.join(","),
 };
 
-/** The part of the address behind the #. @param {State} state @param {State} beginning */
+/**
+ * The part of the address behind the #.
+ * @param {State} state @param {State} beginning
+ */
 export function format(state, beginning) {
   return Object.entries(WRITTEN)
     .filter(([, write]) => write(state) !== write(beginning))
@@ -145,7 +151,10 @@ export class History {
     return parse(location.hash, this.beginning);
   }
 
-  /** Note the state that a gesture has led to. @param {State} state @param {string} gesture */
+  /**
+   * Note the state that a gesture has led to.
+   * @param {State} state @param {string} gesture
+   */
   commit(state, gesture) {
     if (this.waiting?.gesture === gesture) clearTimeout(this.waiting.timer);
     else this.write();

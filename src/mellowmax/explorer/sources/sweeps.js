@@ -15,19 +15,28 @@ import { gradient, value } from "./operators.js";
 /** @typedef {{qa: number, qb: number}} Pair */
 /** @typedef {{values: number[], sweeps: number, settled: boolean}} Trajectory */
 
-/** The MDP that the library fits to figure 4; rounded, it is the one of figure 1. @type {MDP} */
+/**
+ * The MDP that the library fits to figure 4; rounded, it is the one of figure 1.
+ * @type {MDP}
+ */
 export const PAPER = { ra: 0.12211, pa: 0.65867, rb: 0.03284, pb: 0.99075, discount: 0.98 };
 
 /** Sweeps have settled when one changes the value by less than this. */
 export const SETTLED = 1e-10;
 const MOST_SWEEPS = 20000;
 
-/** The action values that follow from the value of s1. @param {MDP} mdp @param {number} v @returns {Pair} */
+/**
+ * The action values that follow from the value of s1.
+ * @param {MDP} mdp @param {number} v @returns {Pair}
+ */
 export function actionValues(mdp, v) {
   return { qa: mdp.ra + mdp.discount * mdp.pa * v, qb: mdp.rb + mdp.discount * mdp.pb * v };
 }
 
-/** The value of always taking a, and of always taking b. @param {MDP} mdp */
+/**
+ * The value of always taking a, and of always taking b.
+ * @param {MDP} mdp
+ */
 export function pureValues(mdp) {
   return {
     a: mdp.ra / (1 - mdp.discount * mdp.pa),
@@ -35,7 +44,10 @@ export function pureValues(mdp) {
   };
 }
 
-/** `T(V)`. @param {MDP} mdp @param {Softmax} softmax @param {number} v */
+/**
+ * `T(V)`.
+ * @param {MDP} mdp @param {Softmax} softmax @param {number} v
+ */
 export function sweep(mdp, softmax, v) {
   const { qa, qb } = actionValues(mdp, v);
   return value(softmax, qa, qb);

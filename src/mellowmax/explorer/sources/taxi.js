@@ -70,7 +70,10 @@ export class Taxi {
     this.draw();
   }
 
-  /** Say what there is in a cell. @param {number} cell */
+  /**
+   * Say what there is in a cell.
+   * @param {number} cell
+   */
   point(cell) {
     if (cell === this.cell) return;
     this.cell = cell;

@@ -183,7 +183,10 @@ export class Twin {
     });
   }
 
-  /** Turn the parameter by a key. @param {KeyboardEvent} event @param {number} by */
+  /**
+   * Turn the parameter by a key.
+   * @param {KeyboardEvent} event @param {number} by
+   */
   step(event, by) {
     event.preventDefault();
     this.hands.turn(Math.max(0, Number((this.parameter + by).toFixed(6))));
@@ -207,7 +210,10 @@ export class Twin {
     return places.findIndex(([px, py]) => Math.hypot(px - event.offsetX, py - event.offsetY) < NEAR);
   }
 
-  /** Light a fixed point in every panel. @param {number} place */
+  /**
+   * Light a fixed point in every panel.
+   * @param {number} place
+   */
   light(place) {
     if (place === this.lit || !this.scene || !this.look) return;
     this.lit = place;
@@ -216,7 +222,10 @@ export class Twin {
     this.find("remark").textContent = point ? pointWords(point) : HINT;
   }
 
-  /** Show a scene. @param {Scene} scene @param {Look} look */
+  /**
+   * Show a scene.
+   * @param {Scene} scene @param {Look} look
+   */
   show(scene, look) {
     this.scene = scene;
     this.look = look;
@@ -242,7 +251,10 @@ export class Twin {
     for (const chart of [this.plane, this.branches, this.change]) chart.measure();
   }
 
-  /** Draw a learner over the plane, which is kept meanwhile. @param {import("./sarsa.js").Sarsa} learner */
+  /**
+   * Draw a learner over the plane, which is kept meanwhile.
+   * @param {import("./sarsa.js").Sarsa} learner
+   */
   showLearner(learner) {
     this.learner = learner;
     const { canvas, context } = this.plane;
@@ -298,7 +310,10 @@ export class Twin {
   }
 }
 
-/** A row of the table. @param {string[]} cells the class of the row, its header, and the rest */
+/**
+ * A row of the table.
+ * @param {string[]} cells the class of the row, its header, and the rest
+ */
 function rowOf([kind, ...cells]) {
   const row = document.createElement("tr");
   row.className = kind;

@@ -6,7 +6,10 @@
 
 const COUNTS = ["no", "one", "two", "three"];
 
-/** A parameter with two digits behind the point, and more where it has them. @param {number} x */
+/**
+ * A parameter with two digits behind the point, and more where it has them.
+ * @param {number} x
+ */
 export function parameter(x) {
   const exact = Number(x.toFixed(4));
   return Number(exact.toFixed(2)) === exact ? exact.toFixed(2) : String(exact);
@@ -77,7 +80,10 @@ function ofMellowmax({ points, softmax }) {
   ];
 }
 
-/** What a fixed point is like. @param {import("./sweeps.js").FixedPoint} point */
+/**
+ * What a fixed point is like.
+ * @param {import("./sweeps.js").FixedPoint} point
+ */
 export function pointWords(point) {
   const way = point.stable ? "attracts: sweeps nearby end here" : "repels: sweeps nearby leave it";
   return `V = ${value(point.value)}, slope of T ${point.slope.toFixed(4)}: ${way}.`;
