@@ -22,7 +22,10 @@ const KEPT = 400; // marks of a trail
 const find = (/** @type {string} */ id) => /** @type {any} */ (document.getElementById(id));
 const blocks = [...document.querySelectorAll("script.data")].map((block) => JSON.parse(block.textContent ?? ""));
 const own = blocks.find((block) => block.kind === "two-state");
-const beginning = own ? beginningWith(own.mdp) : BEGINNING;
+const model = blocks.find((block) => block.kind === "model");
+const half = model ? Math.floor(model.operators[0].parameters.length / 2) : 0;
+const ofPaper = { ...BEGINNING, model: [0, half, 0] };
+const beginning = own ? beginningWith(own.mdp) : ofPaper;
 const quiet = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** @type {State} */ let state = beginning;
@@ -259,7 +262,7 @@ function repaint() {
 
 const steps = /** @type {HTMLAnchorElement[]} */ ([...document.querySelectorAll("#steps a")]);
 for (const link of steps) {
-  link.hash = format(parse(link.hash, BEGINNING), beginning) || `beta=${beginning.beta}`;
+  link.hash = format(parse(link.hash, ofPaper), beginning) || `beta=${beginning.beta}`;
   link.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
@@ -313,7 +316,7 @@ new ResizeObserver(repaint).observe(find("twins"));
 if (own) {
   find("whose").textContent = `This is your model, ${own.name}.`;
   find("paper").addEventListener("click", () => {
-    restore(parse(format({ ...BEGINNING, mdp: PAPER }, beginning), beginning));
+    restore(parse(format({ ...ofPaper, mdp: PAPER }, beginning), beginning));
     done("paper");
   });
 }

@@ -130,8 +130,10 @@ export class ModelView {
     chart.axes(`log₁₀ ${SYMBOLS[this.operator.name]}`, `policy in state ${state}, %`, { yTicks: 4, grid: false });
     const { context } = chart;
     const below = levels.map(() => 0);
+    const policies = levels.map((level) => level.policy.slice(state * block.actions, (state + 1) * block.actions));
+    const wholes = policies.map((policy) => policy.reduce((sum, share) => sum + share, 0) || 1); // 100 but for rounding
     for (let action = 0; action < block.actions; action++) {
-      const top = levels.map((level, i) => below[i] + level.policy[state * block.actions + action]);
+      const top = policies.map((policy, i) => below[i] + (100 * policy[action]) / wholes[i]);
       context.beginPath();
       logs.forEach((x, i) => context.lineTo(chart.x(x), chart.y(top[i])));
       for (let i = logs.length - 1; i >= 0; i--) context.lineTo(chart.x(logs[i]), chart.y(below[i]));
