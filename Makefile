@@ -6,7 +6,7 @@ BIN := .venv/bin
 comma := ,
 INSTALLED := .venv/installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: install test release-tests reproduce check lint types docs figures bench adversarial stress clean
+.PHONY: install test release-tests reproduce check lint types docs figures landings bench adversarial stress clean
 
 install: $(INSTALLED)
 
@@ -40,6 +40,10 @@ docs: install
 
 figures: install
 	$(BIN)/python docs/figures.py
+
+# A pilot is trained for some minutes, and three of its flights go into the explorer.
+landings: install
+	$(BIN)/python docs/landings.py
 
 bench: install
 	$(BIN)/python benchmarks/policies.py

@@ -22,7 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from browser import Tab, browser
-from mellowmax.explorer import taxi, write_page
+from mellowmax.explorer import exhibits, write_page
 
 MEDIAN, NINETY_FIFTH = 16.0, 33.0
 """Milliseconds."""
@@ -65,7 +65,7 @@ def main() -> None:
     presses = parser.parse_args().presses
     with tempfile.TemporaryDirectory() as directory, browser() as tab:
         path = Path(directory) / "page.html"
-        write_page(path, [taxi()])
+        write_page(path, exhibits())
         tab.open(path, 1280, motion="no-preference")
         tab.evaluate(WATCH)
         press_keys(tab, presses)

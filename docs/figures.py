@@ -80,7 +80,7 @@ def still() -> None:
         path = Path(directory) / "explorer.html"
         write_page(path)
         tab.open(path, 1280, fragment="loop=1")
-        size = {"width": 1280, "height": 1390, "deviceScaleFactor": 1, "mobile": False}
+        size = {"width": 1280, "height": 1336, "deviceScaleFactor": 1, "mobile": False}
         tab("Emulation.setDeviceMetricsOverride", **size)
         tab.evaluate("new Promise((done) => setTimeout(done, 300))")
         tab.screenshot(IMAGES / "explorer.png", whole=False)

@@ -12,12 +12,12 @@ from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from mellowmax.explorer import page, taxi
+from mellowmax.explorer import exhibits, page
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the explorer as a page of its own, beside the one that tells of it."""
-    files.append(File.generated(config, "explorer/page.html", content=page([taxi()])))
+    files.append(File.generated(config, "explorer/page.html", content=page(exhibits())))
     return files
 
 

@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from commands import assert_one_sentence, call
-from mellowmax.explorer import PageServer, page, taxi
+from mellowmax.explorer import PageServer, exhibits, page
 from mellowmax.mdp import garnet, two_state
 
 
@@ -43,7 +43,7 @@ def serve():
 def test_it_is_served_until_it_is_told_to_end(serve, number):
     process, url, text = serve("--no-browser")
     assert url.startswith("http://127.0.0.1:")
-    assert text == page([taxi()])
+    assert text == page(exhibits())
     process.send_signal(number)
     out, error = process.communicate(timeout=10)
     assert (process.returncode, out, error) == (0, "", "")
@@ -58,7 +58,7 @@ def test_without_a_browser_it_says_so_and_goes_on(serve, tmp_path):
 def test_a_file_is_written_whole_and_is_the_same_page(tmp_path):
     done = call("explore", "--save", tmp_path / "page.html")
     assert (done.exit_code, done.stdout) == (0, f"{tmp_path / 'page.html'}\n")
-    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page([taxi()])
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page(exhibits())
     assert call("explore", "--save", tmp_path / "page.html").exit_code == 0  # its own file
     (tmp_path / "mine.html").write_text("<p>mine</p>")
     done = call("explore", "--save", tmp_path / "mine.html")

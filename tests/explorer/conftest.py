@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from browser import browser
-from mellowmax.explorer import taxi, write_page
-
-
-@pytest.fixture(scope="session")
-def recorded():
-    """An episode of Lunar Lander."""
-    return json.loads(Path(__file__).with_name("landing.json").read_text())
+from mellowmax.explorer import exhibits, write_page
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory, recorded):
+def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("explorer") / "page.html"
-    write_page(path, [taxi(), recorded])
+    write_page(path, exhibits())
     return path
 
 

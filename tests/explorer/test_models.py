@@ -9,7 +9,7 @@ import pytest
 
 from browser import browser
 from mellowmax import Boltzmann, Mellowmax, mellowmax_temperature
-from mellowmax.explorer import gallery, model, models, taxi, write_page
+from mellowmax.explorer import exhibits, gallery, model, models, taxi, write_page
 from mellowmax.mdp import MDP, garnet, multi_passenger_taxi, two_state
 from mellowmax.planning import solve
 
@@ -118,3 +118,13 @@ def test_a_name_is_text_on_the_page(small):
     text = page([small[1]])
     _, data = text.split('class="data">')
     assert json.loads(data.split("</script>")[0])["name"] == "garnet <5>"
+
+
+def test_the_lander_of_the_gallery_learns():
+    """Its flights are the middle ones of 21 at each stage of a training."""
+    flights = [block for block in exhibits() if block["kind"] == "landing"]
+    returns = [flight["return"] for flight in flights]
+    assert returns == sorted(returns)
+    assert returns[0] < -100
+    assert returns[-1] > 200
+    assert flights[-1]["frames"][-1][9] == 3  # both legs stand

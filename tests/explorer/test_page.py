@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mellowmax import Boltzmann
-from mellowmax.explorer import page, taxi
+from mellowmax.explorer import exhibits, page
 from mellowmax.explorer.inline import inlined, source
 from mellowmax.mdp import two_state
 from mellowmax.planning import fixed_points
@@ -39,7 +39,7 @@ def click(tab, selector):
 
 
 def test_nothing_of_the_page_comes_from_elsewhere_and_its_policy_allows_nothing():
-    text = page([taxi()])
+    text = page(exhibits())
     assert text.count("<script>") == text.count("<style>") == 1
     assert "default-src 'none'" in text
     assert "unsafe" not in re.search(r'Security-Policy" content="([^"]*)"', text)[1]
@@ -47,7 +47,7 @@ def test_nothing_of_the_page_comes_from_elsewhere_and_its_policy_allows_nothing(
         "https://arxiv.org/abs/1612.05628",  # a link
         "http://www.w3.org/2000/svg'",  # the name of SVG, in the icon
     }
-    assert page([taxi()]) == text
+    assert page(exhibits()) == text
 
 
 def test_a_block_cannot_end_its_script():

@@ -8,7 +8,7 @@ import pytest
 from axe_core_python import __path__ as axe_path
 
 from browser import check_page
-from mellowmax.explorer import taxi, write_page
+from mellowmax.explorer import exhibits, taxi, write_page
 
 AXE = Path(axe_path[0], "axe.min.js").read_text(encoding="utf-8")
 
@@ -103,14 +103,15 @@ def test_the_taxi_turns_with_omega(tab, file):
         assert f"inverse temperature {temperature}," in text
 
 
-def test_a_landing_is_there_only_with_its_data_and_is_drawn_from_it(tab, file, tmp_path, recorded):
+def test_a_landing_is_there_only_with_its_data_and_is_drawn_from_it(tab, file, tmp_path):
+    recorded = next(block for block in exhibits() if block["kind"] == "landing")
     write_page(tmp_path / "bare.html")
     tab.open(tmp_path / "bare.html", 1280)
     assert tab.evaluate("document.querySelectorAll('.sky, .grid').length") == 0
     tab.open(file, 1280)
     tab.centre(".sky")
     ink = "document.querySelector('.sky').toDataURL()"
-    last = tab.evaluate(ink)  # where nothing may move it shows the end
+    last = tab.evaluate(ink)  # it shows all of the way
     assert tab.evaluate("document.querySelector('.time').value") == str(len(recorded["frames"]) - 1)
     tab.evaluate("document.querySelector('.time').focus()")
     tab.press("Home")

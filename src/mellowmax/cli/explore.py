@@ -71,17 +71,17 @@ def explore(
 
 def _blocks(model: str | None, discount: float) -> list[Block]:
     """What the page shows beside the paper's MDP."""
+    from ..explorer import exhibits
     from ..explorer import model as model_block
-    from ..explorer import taxi
 
     if model is None:
-        return [taxi()]
+        return exhibits()
     mdp = load_model(model, discount)
     keep_compiled_programs()
     name = Path(model).name if os.path.exists(model) else model
     with progress_unless(False) as report:
         block = model_block(mdp, name, lambda share: report(share, f"{share:.0%} solved"))
-    return [block, taxi()]
+    return [block, *exhibits()]
 
 
 def _open(server: PageServer) -> None:

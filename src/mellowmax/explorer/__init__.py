@@ -1,13 +1,24 @@
 """The explorer: one page on which a reader turns the temperature and sees planning break and heal.
 
 `page` makes it, `write_page` writes it, and `PageServer` serves it. What Python computes for it are
-blocks: `taxi` and `landing` for its gallery, `model` for a reader's own MDP.
+blocks: `exhibits` are those of its gallery, `landing` makes another one, and `model` is for a
+reader's own MDP.
 """
 
-from .gallery import taxi
+from .gallery import exhibits, taxi
 from .models import model
 from .page import Block, page, write_page
 from .replay import Pilot, landing
 from .serve import PageServer
 
-__all__ = ["Block", "PageServer", "Pilot", "landing", "model", "page", "taxi", "write_page"]
+__all__ = [
+    "Block",
+    "PageServer",
+    "Pilot",
+    "exhibits",
+    "landing",
+    "model",
+    "page",
+    "taxi",
+    "write_page",
+]

@@ -1,6 +1,8 @@
-"""The multi-passenger taxi for the page: its policy and temperature in each cell as omega turns.
+"""What the package has for the page's gallery: the multi-passenger taxi, and landings.
 
-The numbers are computed once and lie in `data/taxi.json`, so that the page needs no JAX.
+Of the taxi there are the policy and the temperature in each cell as omega turns; the landings are
+episodes of a lander in training (`docs/landings.py` makes them). All is computed once and lies in
+`data`, so that the page needs no JAX.
 """
 
 from __future__ import annotations
@@ -21,18 +23,26 @@ from ..softmax import Mellowmax
 from .numbers import percent, rounded
 from .page import Block
 
-__all__ = ["OMEGAS", "compute_taxi", "taxi", "write_taxi"]
+__all__ = ["OMEGAS", "compute_taxi", "exhibits", "taxi", "write_taxi"]
 
 OMEGAS = tuple(round(float(omega), 3) for omega in np.geomspace(0.1, 100.0, 19))
 """From nearly uniform to nearly greedy."""
-FILE = "data/taxi.json"
+TAXI, LANDINGS = "data/taxi.json", "data/landings.json"
+
+
+def exhibits() -> list[Block]:
+    """All blocks of the gallery."""
+    return [taxi(), *_read(LANDINGS)]
 
 
 def taxi() -> Block:
-    """The block of the page, as it was computed for the package."""
-    text = resources.files(__package__).joinpath(FILE).read_text(encoding="utf-8")
-    block: dict[str, Any] = json.loads(text)
+    """The taxi's block, as it was computed for the package."""
+    block: Block = _read(TAXI)
     return block
+
+
+def _read(name: str) -> Any:
+    return json.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
 
 
 def compute_taxi(omegas: Sequence[float] = OMEGAS) -> Block:
@@ -73,5 +83,5 @@ def compute_taxi(omegas: Sequence[float] = OMEGAS) -> Block:
 def write_taxi() -> None:
     """Compute the block and write the file of the package: `make figures` does that."""
     text = json.dumps(compute_taxi(), separators=(",", ":"))
-    with replacing(Path(__file__).parent / FILE) as file:
+    with replacing(Path(__file__).parent / TAXI) as file:
         file.write(text.encode() + b"\n")

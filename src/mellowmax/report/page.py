@@ -22,8 +22,8 @@ from pyarrow import csv
 
 from .._common.files import replacing
 from ..experiments.item import Outcome
+from ..explorer import exhibits
 from ..explorer import page as explorer_page
-from ..explorer import taxi
 from .entry import (
     CLAIMS,
     HOLDS,
@@ -76,7 +76,7 @@ def write_page(
         paper=PAPER,
         version=escape(version),
         about=_part("about.html"),
-        explorer=escape(explorer_page([taxi()])),
+        explorer=escape(explorer_page(exhibits())),
         links="".join(f"<li>{_contents(entry)}</li>" for entry in entries),
         count=count(entries),
         verdicts=_verdicts(entries),

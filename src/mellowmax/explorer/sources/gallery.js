@@ -28,7 +28,7 @@ export function showGallery(blocks, hands) {
   const views = known.map((block) => {
     const { home, view } = KINDS[block.kind];
     const section = document.createElement("section");
-    section.className = "panel";
+    section.className = `panel ${block.kind}`;
     const template = /** @type {HTMLTemplateElement} */ (document.getElementById(`${block.kind}-view`));
     section.append(template.content.cloneNode(true));
     /** @type {HTMLElement} */ (document.getElementById(home)).append(section);

@@ -33,7 +33,7 @@ export class Landing {
     this.find = find;
     this.block = block;
     this.hands = hands;
-    this.frame = 0;
+    this.frame = block.frames.length - 1; // all of its way is seen
     this.running = 0;
     /** @type {import("./chart.js").Ink} */ this.ink = {};
     find("title").textContent = block.title;
@@ -51,7 +51,7 @@ export class Landing {
   show(_, ink) {
     if (this.ink === ink) return;
     this.ink = ink;
-    this.go(this.hands.still() ? this.block.frames.length - 1 : this.frame);
+    this.go(this.frame);
   }
 
   play() {

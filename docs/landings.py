@@ -1,0 +1,76 @@
+"""Episodes of Lunar Lander for the explorer: `make landings` trains a pilot and keeps its flights.
+
+Eight runs of REINFORCE with mellowmax's policy are trained on a CPU, in some minutes. The one that
+earns most in the end flies 21 times after a hundred episodes of training, after a thousand, and
+after three thousand; of each 21 flights the one with the middle return is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mellowmax import Mellowmax
+from mellowmax._typing import Floats
+from mellowmax.deep import Policy, reinforce, train
+from mellowmax.environments import lunar_lander
+from mellowmax.explorer import Block, landing
+
+FILE = Path(__file__).parent.parent / "src/mellowmax/explorer/data/landings.json"
+STAGES = {
+    100: "The lander after 100 episodes",
+    1000: "After 1,000 episodes",
+    3000: "After 3,000 episodes",
+}
+FLIGHTS = 21
+
+
+def flights(policy: Policy, title: str) -> list[Block]:
+    """Flights with actions drawn from a policy, as in training."""
+    act = jax.jit(lambda uniform, seen: policy.act(uniform, seen))
+
+    def flight(seed: int) -> Block:
+        rng = np.random.default_rng(seed)
+
+        def pilot(seen: Floats) -> int:
+            return int(act(np.float32(rng.random()), jnp.asarray(seen, jnp.float32)))
+
+        return landing(pilot, title=title, seed=seed)
+
+    return [flight(seed) for seed in range(FLIGHTS)]
+
+
+def main() -> None:
+    """Train, and keep the flights."""
+    learner = reinforce(Mellowmax(8.0), discount=0.99, depth=2, baseline="others")
+    with tempfile.TemporaryDirectory() as checkpoint:
+        stages = {
+            episodes: train(
+                learner,
+                lunar_lander.params(),
+                episodes=episodes,
+                runs=8,
+                checkpoint=checkpoint,
+                callback=lambda now: print(f"{now.episodes} of {now.total}", end="\r"),
+            )
+            for episodes in STAGES
+        }
+    last = stages[max(STAGES)].returns[:, -500:].mean(1)
+    best = int(last.argmax())
+    print(f"run {best} earned {last[best]:.0f} in its last 500 episodes; all: {last.round()}")
+    kept = []
+    for episodes, title in STAGES.items():
+        policy = jax.tree.map(lambda x: x[best], stages[episodes].policies)
+        flown = sorted(flights(policy, title), key=lambda flight: flight["return"])
+        kept.append(flown[FLIGHTS // 2])
+        print(title, [flight["return"] for flight in flown])
+    FILE.write_text(json.dumps(kept, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    main()
