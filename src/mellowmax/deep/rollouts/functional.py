@@ -133,8 +133,10 @@ class FunctionalRollouts:
             games, steps = _play(
                 self.environment, form, params, policies(), keys, numbers, order, games
             )
-            whole = np.asarray(games.lengths).min(1) > 0
-            taken = np.sort(order[whole[order]][: form.group])  # others wait for the next time
+            lengths = np.asarray(games.lengths)
+            taken = order[lengths[order].min(1) > 0][: form.group]  # others wait for the next time
+            # Those side by side learn for as long as the longest of their episodes is.
+            taken = taken[np.argsort(lengths[taken].max(1), kind="stable")]
             lanes = np.full(form.group, width, np.int32)  # a lane that there is not
             lanes[: taken.size] = taken
             yield Played(lanes, _take(games, lanes), int(steps) * form.places)
