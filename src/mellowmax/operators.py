@@ -171,6 +171,10 @@ def mellowmax(
 
     A non-expansion for every omega, differentiable, and as near the maximum as wanted.
 
+    An action that is not legal is to be left out by `where`. Filling its value with -1e9, as agents
+    often do, is wrong here whatever the number: a filled action earns nothing in the sum, but still
+    counts in the mean.
+
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.
         omega: any number, infinity included, or an array that broadcasts against the rows, whose
@@ -191,6 +195,10 @@ def mellowmax(
         2.78163
         >>> print(mellowmax([1.0, 2.0, 3.0], [-1e8, 1e-8, 1e8]).round(6))
         [1. 2. 3.]
+        >>> print(mellowmax([1.0, 2.0, 3.0, -1e9], 5.0, where=[True, True, True, False]).round(6))
+        2.78163
+        >>> print(mellowmax([1.0, 2.0, 3.0, -1e9], 5.0).round(6))  # not the same
+        2.724093
     """
     check_parameter("omega", omega)
     return reduce_rows(

@@ -268,6 +268,10 @@ def mellowmax_policy(
     A Boltzmann policy at the inverse temperature `mellowmax_temperature(q, omega)`. Its expected
     value is mellowmax to rounding for every finite `q` and every `omega`.
 
+    An action that is not legal is to be left out by `where`. Under other policies a value of -1e9
+    does the same; here it counts in mellowmax's mean, which falls so low that the others become
+    nearly equal.
+
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.
         omega: any number, infinity included, or an array that broadcasts against the rows, whose
@@ -284,6 +288,11 @@ def mellowmax_policy(
     Examples:
         >>> print(mellowmax_policy([0.0, 0.05, 0.1], 100.0).round(4))
         [0.0305 0.1574 0.8121]
+        >>> legal = [True, True, True, False]
+        >>> print(mellowmax_policy([0.3, 0.4, 0.5, 9.9], 5.0, where=legal).round(4))
+        [0.255  0.3266 0.4183 0.    ]
+        >>> print(mellowmax_policy([0.3, 0.4, 0.5, -1e9], 5.0).round(4))  # not the same
+        [0.3333 0.3333 0.3333 0.    ]
     """
     check_parameter("omega", omega)
     return map_rows(distributions.mellowmax, q, omega, name="omega", axis=axis, where=where)
