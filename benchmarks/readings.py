@@ -7,13 +7,16 @@ Lander of 2016, and compared with the paper's curves over all 40,000 episodes:
     python benchmarks/readings.py --checkpoint DIR [--seconds 540] [--out readings.parquet]
 
 It wants an accelerator. It may be stopped at any moment, is resumed by the same command, on the
-same machine or another, and says how far it is; the table is written once all is done. The readings
-of one kind are trained side by side:
+same machine or another, and says how far it is; the table has as many episodes as all runs of a
+kind have played. The readings of one kind are trained side by side:
 
-    weighings     how an action is weighed, one hidden layer or two
-    minibatches   updates as Keras makes them: Adam's steps on 32 steps each, in one epoch
-    epochs        the same in three epochs
-    no-limit      episodes of up to 10,000 steps in place of 1000
+    weighings      how an action is weighed, one hidden layer or two
+    combinations   several of these at a time
+    minibatches    updates as Keras makes them: Adam's steps on 32 steps each, in one epoch
+    epochs         the same in three epochs
+    no-limit       episodes of up to 10,000 steps in place of 1000
+    batches-20     updates after 20 episodes in place of the stated 10, to see what it would take
+    batches-50     the same after 50
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -35,14 +40,48 @@ from mellowmax.experiments.lander_runs import BIN, setting_rows
 from mellowmax.experiments.readings import COMBINATIONS, READINGS, Reading, Weighing, learner_of
 from mellowmax.experiments.store import read_table, write_table
 
+
+class Kind(NamedTuple):
+    """Readings that can be trained in one program."""
+
+    readings: Sequence[Reading]
+    batch: int = 10
+    """How many episodes there are between two updates."""
+    epochs: int | None = None
+    """Of minibatches, in each update; None for one step of Adam."""
+    max_steps: int = 1000
+
+
+def in_batches(size):
+    """What is not as the paper states it, to see what it would take."""
+    weighings = {
+        ("whole return", 1.0): Weighing(),
+        ("reward to go", 1.0): Weighing(to_go=1.0),
+        ("reward to go", 0.99): Weighing(to_go=1.0),
+        ("reward to go, normalised", 1.0): Weighing(to_go=1.0, normalised=1.0),
+    }
+    return Kind(
+        [
+            Reading(f"{name}, batches of {size} episodes", discount, weighing)
+            for (name, discount), weighing in weighings.items()
+        ],
+        batch=size,
+    )
+
+
 KINDS = {
-    "weighings": (READINGS, None, 1000),
-    "combinations": (COMBINATIONS, None, 1000),
-    "minibatches": ([Reading("whole return, minibatches of 32", 1.0, Weighing())], 1, 1000),
-    "epochs": ([Reading("whole return, minibatches of 32, 3 epochs", 1.0, Weighing())], 3, 1000),
-    "no-limit": ([Reading("whole return, no limit of steps", 1.0, Weighing())], None, 10_000),
+    "weighings": Kind(READINGS),
+    "combinations": Kind(COMBINATIONS),
+    "minibatches": Kind([Reading("whole return, minibatches of 32", 1.0, Weighing())], epochs=1),
+    "epochs": Kind(
+        [Reading("whole return, minibatches of 32, 3 epochs", 1.0, Weighing())], epochs=3
+    ),
+    "no-limit": Kind(
+        [Reading("whole return, no limit of steps", 1.0, Weighing())], max_steps=10_000
+    ),
+    "batches-20": in_batches(20),
+    "batches-50": in_batches(50),
 }
-"""The readings, how many epochs of minibatches an update has, and the limit of steps."""
 RUNS, SEED = 40, 110
 KEYS = ["reading", "discount", "learning_rate"]
 """What tells readings apart."""
@@ -58,10 +97,10 @@ def settings(readings):
 
 
 def trained(kind, runs, episodes, checkpoint, seconds):
-    """The settings of a kind, and what was trained; None if it was stopped before the end."""
-    readings, epochs, max_steps = KINDS[kind]
+    """The settings of a kind, and what was trained."""
+    readings, batch, epochs, max_steps = KINDS[kind]
     table = settings(readings)
-    learner = learner_of(table)
+    learner = learner_of(table, batch)
     if epochs is not None:
         options = {"batch": learner.batch, "hidden": learner.hidden, "reward_to_go": False}
         learner = reinforce(learner.softmax, discount=1.0, minibatch=32, epochs=epochs, **options)
