@@ -37,7 +37,14 @@ from mellowmax.environments import lunar_lander
 from mellowmax.experiments.items import fig11
 from mellowmax.experiments.lander_parts import Config
 from mellowmax.experiments.lander_runs import BIN, setting_rows
-from mellowmax.experiments.readings import COMBINATIONS, READINGS, Reading, Weighing, learner_of
+from mellowmax.experiments.readings import (
+    COMBINATIONS,
+    LEARNING_RATE,
+    READINGS,
+    Reading,
+    Weighing,
+    learner_of,
+)
 from mellowmax.experiments.store import read_table, write_table
 
 
@@ -54,19 +61,10 @@ class Kind(NamedTuple):
 
 def in_batches(size):
     """What is not as the paper states it, to see what it would take."""
-    weighings = {
-        ("whole return", 1.0): Weighing(),
-        ("reward to go", 1.0): Weighing(to_go=1.0),
-        ("reward to go", 0.99): Weighing(to_go=1.0),
-        ("reward to go, normalised", 1.0): Weighing(to_go=1.0, normalised=1.0),
-    }
-    return Kind(
-        [
-            Reading(f"{name}, batches of {size} episodes", discount, weighing)
-            for (name, discount), weighing in weighings.items()
-        ],
-        batch=size,
-    )
+    names = ("whole return", "reward to go", "reward to go, normalised")
+    chosen = [r for r in READINGS if r.name in names and r.learning_rate == LEARNING_RATE]
+    named = [r._replace(name=f"{r.name}, batches of {size} episodes") for r in chosen]
+    return Kind(named, batch=size)
 
 
 KINDS = {

@@ -9,6 +9,7 @@ same directory.
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
@@ -24,12 +25,13 @@ from PIL import Image
 from mellowmax import Boltzmann, Max, Mean, Mellowmax, mellowmax_temperature
 from mellowmax.environments.gymnasium import MultiPassengerTaxi
 from mellowmax.explorer import write_page
-from mellowmax.explorer.gallery import write_taxi
+from mellowmax.explorer.gallery import compute_taxi
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from browser import browser
 
 IMAGES = Path(__file__).parent / "images"
+TAXI = Path(__file__).parent.parent / "src/mellowmax/explorer/data/taxi.json"
 REPRODUCTION = Path(__file__).parent.parent / "reproduction"
 STYLE = {  # Okabe and Ito's colours, told apart by dashes too
     "max": {"color": "#000000", "linestyle": ":"},
@@ -90,7 +92,7 @@ def still() -> None:
 
 def main() -> None:
     """Draw them."""
-    write_taxi()
+    TAXI.write_text(json.dumps(compute_taxi(), separators=(",", ":")) + "\n")
     still()
     plt.rcParams.update({"font.size": 11, "svg.hashsalt": "mellowmax", "svg.fonttype": "path"})
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")

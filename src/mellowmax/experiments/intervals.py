@@ -10,7 +10,7 @@ from scipy import stats
 
 from .._typing import Floats
 
-__all__ = ["share_interval"]
+__all__ = ["LEVEL", "share_interval"]
 
 LEVEL = 0.95
 

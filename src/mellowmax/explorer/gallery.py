@@ -1,8 +1,8 @@
 """What the package has for the page's gallery: the multi-passenger taxi, and landings.
 
-Of the taxi there are the policy and the temperature in each cell as omega turns; the landings are
-episodes of a lander in training (`docs/landings.py` makes them). All is computed once and lies in
-`data`, so that the page needs no JAX.
+Of the taxi there are the policy and the temperature in each cell as omega turns (`docs/figures.py`
+writes them); the landings are episodes of a lander in training (`docs/landings.py`). All is
+computed once and lies in `data`, so that the page needs no JAX.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .._common.files import replacing
 from ..mdp import multi_passenger_taxi
 from ..mdp.taxi import GRID, TaxiGrid
 from ..policies import mellowmax_temperature
@@ -23,7 +21,7 @@ from ..softmax import Mellowmax
 from .numbers import percent, rounded
 from .page import Block
 
-__all__ = ["OMEGAS", "compute_taxi", "exhibits", "taxi", "write_taxi"]
+__all__ = ["OMEGAS", "compute_taxi", "exhibits", "taxi"]
 
 OMEGAS = tuple(round(float(omega), 3) for omega in np.geomspace(0.1, 100.0, 19))
 """From nearly uniform to nearly greedy."""
@@ -78,10 +76,3 @@ def compute_taxi(omegas: Sequence[float] = OMEGAS) -> Block:
         "omegas": list(omegas),
         "levels": levels,
     }
-
-
-def write_taxi() -> None:
-    """Compute the block and write the file of the package: `make figures` does that."""
-    text = json.dumps(compute_taxi(), separators=(",", ":"))
-    with replacing(Path(__file__).parent / TAXI) as file:
-        file.write(text.encode() + b"\n")

@@ -41,7 +41,7 @@ def page(blocks: Iterable[Block] = ()) -> str:
         1
     """
     script = f"'use strict';\n{inlined('main')}\n"
-    style = source("page.css")
+    style = source("palette.css") + source("page.css")
     return Template(source("page.html")).substitute(
         policy=policy(script, style),
         style=style,

@@ -24,6 +24,7 @@ from .._common.files import replacing
 from ..experiments.item import Outcome
 from ..explorer import exhibits
 from ..explorer import page as explorer_page
+from ..explorer.inline import source
 from .entry import (
     CLAIMS,
     HOLDS,
@@ -72,7 +73,7 @@ def write_page(
     home = Path(path).resolve().parent
     listed = unfinished(f"<code>{escape(name)}</code>" for name in missing)
     page = Template(_part("page.html")).substitute(
-        style=_part("page.css"),
+        style=source("palette.css") + _part("page.css"),
         paper=PAPER,
         version=escape(version),
         about=_part("about.html"),
