@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from .lander_runs import setting_rows
-from .readings import COMBINATIONS, LEARNING_RATE, READINGS, Reading
+from .readings import LEARNING_RATE, READINGS, Reading, Weighing
 
 __all__ = ["BASELINE", "FIGURE", "FINER", "HEIGHTS", "HELD", "TODAY", "Config", "settings"]
 
@@ -27,6 +27,8 @@ FIGURE, TODAY, BASELINE, HELD, FINER = (
 """The parts."""
 HEIGHTS = {"2016": (FIGURE, BASELINE, HELD, FINER), "v3": (TODAY,)}
 """How the height is observed in each of them."""
+WITH_BASELINE = Reading("reward to go, others as baseline", 0.99, Weighing(to_go=1.0, others=1.0))
+"""What learns well, whatever the paper did."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,13 +53,9 @@ class Config:
     """Section 7.3."""
     hidden: int = 16
     """Units of the hidden layer (section 7.3)."""
-    reading: str = "reward to go"
-    """The reading that is nearest to the paper's curves."""
+    reading: str = "reward to go, others as baseline"
+    """The reading that is nearest to the paper's curves, of those with its learning rate."""
     discount: float = 1.0
-    """The same."""
-    baseline: str = "reward to go, others as baseline"
-    """What learns well."""
-    baseline_discount: float = 0.99
     """The same."""
     seed: int = 11
     """Of the random numbers."""
@@ -68,22 +66,17 @@ def settings(config: Config, height: str) -> pd.DataFrame:
     parameters = {"boltzmann": config.betas, "mellowmax": config.omegas}
     steps = np.arange(1, config.finer + 1)
     finer = {"boltzmann": (0.5 * steps).tolist(), "mellowmax": (1.0 * steps).tolist()}
-    plain = _reading(config.reading, config.discount)
-    baseline = _reading(config.baseline, config.baseline_discount)
+    stated = [reading for reading in READINGS if reading.learning_rate == LEARNING_RATE]
+    of_paper = (config.reading, config.discount)
+    (plain,) = (reading for reading in stated if (reading.name, reading.discount) == of_paper)
     many, few = (runs // config.runs_of_a_row for runs in (config.runs, config.other_runs))
     of_parts = {
         FIGURE: setting_rows(FIGURE, plain, parameters, repeats=many),
         TODAY: setting_rows(TODAY, plain, parameters, repeats=many),
-        BASELINE: setting_rows(BASELINE, baseline, parameters, repeats=few),
+        BASELINE: setting_rows(BASELINE, WITH_BASELINE, parameters, repeats=few),
         HELD: setting_rows(
             HELD, plain, {"mellowmax": config.omegas}, repeats=few, through_temperature=False
         ),
         FINER: setting_rows(FINER, plain, finer, repeats=few),
     }
     return pd.DataFrame([row for part in HEIGHTS[height] for row in of_parts[part]])
-
-
-def _reading(name: str, discount: float) -> Reading:
-    stated = [r for r in (*READINGS, *COMBINATIONS) if r.learning_rate == LEARNING_RATE]
-    (reading,) = (r for r in stated if (r.name, r.discount) == (name, discount))
-    return reading

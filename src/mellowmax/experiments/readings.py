@@ -23,7 +23,7 @@ from ..deep.gradients import mean_of_others, n_steps, normalised
 from .boltzmann_or_mellowmax import BoltzmannOrMellowmax
 
 __all__ = [
-    "COMBINATIONS",
+    "AT_USUAL_RATE",
     "LEARNING_RATE",
     "READINGS",
     "Reading",
@@ -45,8 +45,6 @@ class Weighing(NamedTuple):
     """Less the mean of the other episodes of the batch at the same step?"""
     normalised: Any = 0.0
     """Brought to mean 0 and standard deviation 1 within the batch?"""
-    by_episode: Any = 0.0
-    """The same within each episode?"""
     per_step: Any = 0.0
     """Is the gradient a mean over the steps of a batch, and not over its episodes?"""
     scale: Any = 1.0
@@ -107,16 +105,8 @@ class ReadingLearner(Reinforce):
         others = jnp.where(weighing.others == 1.0, mean_of_others(result), 0)
         result, steps = jnp.where(live, result - others, 0), n_steps(episodes)
         result = jnp.where(weighing.normalised == 1.0, normalised(result, live, steps), result)
-        by_episode = jax.vmap(_normalised_episode, (1, 1), 1)(result, live)
-        result = jnp.where(weighing.by_episode == 1.0, by_episode, result)
         share = jnp.where(weighing.per_step == 1.0, episodes.lengths.size / steps, 1)
         return result * (weighing.scale * share)
-
-
-def _normalised_episode(numbers: jax.Array, live: jax.Array) -> jax.Array:
-    """The numbers of one episode, `[T]`, brought to mean 0 and standard deviation 1."""
-    count = live.sum(dtype=jnp.int32).astype(numbers.dtype)
-    return normalised(numbers[:, None], live[:, None], count)[:, 0]
 
 
 class Reading(NamedTuple):
@@ -128,7 +118,7 @@ class Reading(NamedTuple):
     learning_rate: float = LEARNING_RATE
 
 
-READINGS = (
+WEIGHINGS = (
     Reading("whole return", 0.99, Weighing()),
     Reading("whole return, normalised", 0.99, Weighing(normalised=1.0)),
     Reading("reward to go", 0.99, Weighing(to_go=1.0)),
@@ -137,6 +127,10 @@ READINGS = (
     Reading("reward to go", 1.0, Weighing(to_go=1.0)),
     Reading("reward to go, normalised", 1.0, Weighing(to_go=1.0, normalised=1.0)),
     Reading("reward to go, others as baseline", 1.0, Weighing(to_go=1.0, others=1.0)),
+)
+"""Ways to weigh an action."""
+READINGS = (
+    *WEIGHINGS,
     Reading("whole return", 1.0, Weighing(), LEARNING_RATE / 10),
     Reading("whole return, two hidden layers", 1.0, Weighing(two_layers=1.0)),
     Reading("whole return, mean over steps", 1.0, Weighing(per_step=1.0)),
@@ -145,34 +139,10 @@ READINGS = (
 )
 """One thing read otherwise at a time."""
 
-COMBINATIONS = (
-    Reading("reward to go, normalised", 0.99, Weighing(to_go=1.0, normalised=1.0)),
-    Reading("reward to go, others as baseline", 0.99, Weighing(to_go=1.0, others=1.0)),
-    *(
-        Reading("reward to go, normalised by episode", discount, Weighing(1.0, by_episode=1.0))
-        for discount in (0.99, 1.0)
-    ),
-    *(
-        Reading(f"reward to go{name}, two hidden layers", discount, weighing)
-        for discount in (0.99, 1.0)
-        for name, weighing in (
-            ("", Weighing(to_go=1.0, two_layers=1.0)),
-            (", normalised", Weighing(to_go=1.0, normalised=1.0, two_layers=1.0)),
-            (", normalised by episode", Weighing(to_go=1.0, by_episode=1.0, two_layers=1.0)),
-            (", others as baseline", Weighing(to_go=1.0, others=1.0, two_layers=1.0)),
-        )
-    ),
-    *(
-        Reading(f"reward to go{name}", discount, weighing, 0.001)
-        for name, discount, weighing in (
-            ("", 0.99, Weighing(to_go=1.0)),
-            ("", 1.0, Weighing(to_go=1.0)),
-            (", normalised", 1.0, Weighing(to_go=1.0, normalised=1.0)),
-            (", normalised by episode", 0.99, Weighing(to_go=1.0, by_episode=1.0)),
-        )
-    ),
-)
-"""Several things at a time."""
+USUAL_RATE = 0.001
+"""Of Adam, where nobody says otherwise."""
+AT_USUAL_RATE = tuple(reading._replace(learning_rate=USUAL_RATE) for reading in WEIGHINGS)
+"""The ways to weigh an action at that rate."""
 
 
 def learner_of(table: pd.DataFrame, batch: int = 10, hidden: int = 16) -> ReadingLearner:
