@@ -1,12 +1,15 @@
-"""Episodes of Lunar Lander for the explorer: `make landings` trains a pilot and keeps its flights.
+"""Flights of Lunar Lander: `make landings` trains a pilot, and keeps them for the explorer.
 
 Eight runs of REINFORCE with mellowmax's policy are trained on a CPU, in some minutes. The one that
 earns most in the end flies 21 times after a hundred episodes of training, after a thousand, and
-after three thousand; of each 21 flights the one with the middle return is kept.
+after three thousand; of each 21 flights the one with the middle return is kept. Then it flies in
+Gymnasium's own LunarLander-v3: its first flight there that earns 200 is the moving picture of the
+README.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import tempfile
 from pathlib import Path
@@ -17,7 +20,8 @@ import numpy as np
 
 from mellowmax import Mellowmax
 from mellowmax._typing import Floats
-from mellowmax.deep import Policy, reinforce, train
+from mellowmax.cli.film import Film
+from mellowmax.deep import Policy, reinforce, train, watch
 from mellowmax.environments import lunar_lander
 from mellowmax.explorer import Block, landing
 
@@ -28,6 +32,8 @@ STAGES = {
     3000: "After 3,000 episodes",
 }
 FLIGHTS = 21
+PICTURE = Path(__file__).parent / "images/landing.gif"
+GYMNASIUM, SOLVED = "LunarLander-v3", 200.0
 
 
 def flights(policy: Policy, title: str) -> list[Block]:
@@ -43,6 +49,16 @@ def flights(policy: Policy, title: str) -> list[Block]:
         return landing(pilot, title=title, seed=seed)
 
     return [flight(seed) for seed in range(FLIGHTS)]
+
+
+def film(policy: Policy) -> None:
+    """The first flight in Gymnasium that earns enough, as a moving picture."""
+    for seed in itertools.count():
+        *_, (_, earned) = watch(policy, GYMNASIUM, seed=seed)
+        print(f"in Gymnasium, seed {seed}: {earned:.0f}")
+        if earned >= SOLVED:
+            break
+    Film(PICTURE, GYMNASIUM, watch(policy, GYMNASIUM, seed=seed)).write()
 
 
 def main() -> None:
@@ -69,6 +85,7 @@ def main() -> None:
         flown = sorted(flights(policy, title), key=lambda flight: flight["return"])
         kept.append(flown[FLIGHTS // 2])
         print(title, [flight["return"] for flight in flown])
+    film(policy)
     FILE.write_text(json.dumps(kept, separators=(",", ":")) + "\n")
 
 
