@@ -41,7 +41,7 @@ docs: install
 figures: install
 	$(BIN)/python docs/figures.py
 
-# A pilot is trained for some minutes, and three of its flights go into the explorer.
+# A pilot is trained for some minutes; its flights go into the explorer and the README.
 landings: install
 	$(BIN)/python docs/landings.py
 
