@@ -6,7 +6,7 @@ BIN := .venv/bin
 comma := ,
 INSTALLED := .venv/installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: install test release-tests reproduce check lint types docs figures landings bench adversarial stress clean
+.PHONY: install test dist release-tests reproduce check lint types docs figures landings bench adversarial stress clean
 
 install: $(INSTALLED)
 
@@ -18,10 +18,19 @@ $(INSTALLED): pyproject.toml constraints.txt
 test: install
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 
+# The files of a release, built and checked: what is in them, and what they do in empty environments.
+dist:
+	$(MAKE) install EXTRAS=$(EXTRAS),dist
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/pytest tests/test_dist.py -m release
+
 # Before a release: all tests as users run the code (fully optimised), the long statistical ones with
 # them, and every item of the reproduction.
-release-tests: install reproduce
-	XLA_FLAGS= $(BIN)/pytest --numprocesses auto --dist loadfile -m "release or not release"
+release-tests: install dist reproduce
+	XLA_FLAGS= $(BIN)/pytest --numprocesses auto --dist loadfile -m "release or not release" \
+	    --ignore tests/test_dist.py
 
 reproduce: install
 	$(BIN)/mellowmax reproduce $(ITEMS) --scale quick --out reproduction

@@ -1,7 +1,7 @@
 """What each install can do, and what the others say about it.
 
-A quick test hides all modules that an extra does not bring from the import; before a release the
-wheel is installed into empty environments.
+All modules that an extra does not bring are hidden from the import; `test_dist.py` has the same in
+empty environments.
 """
 
 from __future__ import annotations
@@ -58,8 +58,15 @@ os.environ["XDG_CACHE_HOME"] = os.getcwd()
 sys.argv = ["mellowmax", "solve", "FrozenLake-v1", "--softmax", "max"]
 mellowmax.cli.main()
 """
+WITH_TORCH = f"""{WITH_CORE}
+import torch
+q = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
+mellowmax.mellowmax_log_policy(q, 5.0)[0, 0].backward()
+assert q.grad.shape == q.shape
+"""
 WORKS = {
     "": WITH_CORE,
+    "torch": WITH_TORCH,
     "jax": WITH_JAX,
     "gymnasium": WITH_GYMNASIUM,
     "experiments": WITH_EXPERIMENTS,
@@ -107,6 +114,7 @@ EXPERIMENTS = [
 ]
 LACKS = {
     "": [*JAX, *GYMNASIUM, *EXPERIMENTS],
+    "torch": [*JAX, *GYMNASIUM, *EXPERIMENTS],
     "jax": [*GYMNASIUM, *BOTH, *EXPERIMENTS],
     "gymnasium": [*JAX, *EXPERIMENTS],
     "experiments": [],
@@ -224,26 +232,3 @@ def test_whatever_is_imported_is_declared():
         for name, _ in imports_of(module):
             root = name.split(".")[0]
             assert root in ours | known, f"{module} imports {name}, which is not declared"
-
-
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", directory, ROOT]
-    subprocess.run(command, check=True)
-    [path] = directory.glob("*.whl")
-    return path
-
-
-@pytest.mark.release
-@pytest.mark.parametrize("extra", [*WORKS])
-def test_the_wheel_in_an_empty_environment(tmp_path, wheel, extra):
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
-    python = tmp_path / "venv" / "bin" / "python"
-    what = f"{wheel}[{extra}]" if extra else str(wheel)
-    constraints = ["--constraint", ROOT / "constraints.txt"]
-    subprocess.run([python, "-m", "pip", "install", "--quiet", *constraints, what], check=True)
-    check(python, extra, tmp_path)
-    command = [python.with_name("mellowmax"), "--version"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == (0 if extra == "experiments" else 2)

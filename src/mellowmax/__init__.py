@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from . import properties as properties
     from . import report as report
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = ["__version__", *operators.__all__, *policies.__all__, *softmax.__all__]
 

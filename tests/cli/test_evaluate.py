@@ -115,6 +115,14 @@ def test_the_environment_is_that_of_the_training_and_json_has_every_episode(chec
     assert (silent.exit_code, silent.output) == (0, "")
 
 
+def test_no_module_is_imported_because_a_file_names_it(tmp_path, monkeypatch):
+    (tmp_path / "planted.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    write_checkpoint(tmp_path, Boltzmann(0.3), "planted:CartPole-v1")
+    sentence = "`ENV` must be given where that of the training names a module to import, got none"
+    assert_one_sentence(call("evaluate", tmp_path, "--episodes", 1), sentence)
+
+
 def test_an_environment_without_an_id_must_be_given(tmp_path):
     write_checkpoint(tmp_path, Boltzmann(0.3), "trainings.made_by_hand")
     sentence = "`ENV` must be given where that of the training cannot be made by its name, got none"

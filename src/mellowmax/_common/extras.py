@@ -51,8 +51,7 @@ def needed_by(part: str, extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        missing = (error.name or "").split(".")[0]
-        if missing not in TITLES:
+        if error.name not in TITLES:  # "jax.core" is missing from a JAX that is there
             raise
-        sentence = f"`{part}` needs {TITLES[missing]}: pip install 'mellowmax[{extra}]'"
-        raise MissingExtraError(sentence, name=missing) from error
+        sentence = f"`{part}` needs {TITLES[error.name]}: pip install 'mellowmax[{extra}]'"
+        raise MissingExtraError(sentence, name=error.name) from error

@@ -126,9 +126,16 @@ def _find(checkpoint: Path, run: int) -> tuple[Path, int]:
 
 
 def _environment_of(saved: deep.SavedPolicy) -> str:
-    """The environment of a training, where it has an id."""
+    """The environment of a training, where it has an id.
+
+    One that names a module, as in `module:Env-v0`, is not taken from a file: Gymnasium imports the
+    module, and what is run is for the user to say.
+    """
     from .._common.gymnasium_ids import make
 
+    if ":" in saved.environment:
+        rule = "`ENV` must be given where that of the training names a module to import"
+        raise ValueError(f"{rule}, got none for {saved.environment!r}")
     try:
         make(saved.environment).close()
     except ValueError as error:
