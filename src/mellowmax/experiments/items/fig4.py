@@ -234,7 +234,7 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     }
     off = {labels: float(abs(ends - _WINDOW).max()) for labels, ends in windows.items()}
     words = {labels: f"{low:.4f} to {high:.4f}" for labels, (low, high) in windows.items()}
-    here = tables["counts"].query("labels == 'fitted' and beta == @Config.beta").iloc[0]
+    here = tables["counts"].query(f"labels == 'fitted' and beta == {Config.beta}").iloc[0]
     points = tables["distances"]
     distance = points["distance"]
     low, high = windows["fitted"]
