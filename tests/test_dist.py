@@ -41,6 +41,13 @@ def built(pattern):
     return path
 
 
+@pytest.fixture(autouse=True)
+def as_users(monkeypatch):
+    """Without the flags of the tests, and without this checkout's own package."""
+    for name in ("PYTHONPATH", "XLA_FLAGS"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(scope="module")
 def wheel():
     return built("*.whl")

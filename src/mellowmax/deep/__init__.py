@@ -15,7 +15,13 @@ with needed_by("mellowmax.deep", "jax"):
     from .progress import TrainProgress
     from .reinforce import Reinforce, ReinforceState, reinforce
     from .result import DeepResult
-    from .rollouts import FunctionalRollouts, GymnasiumRollouts, Played, Rollouts
+    from .rollouts import (
+        FunctionalRollouts,
+        GymnasiumRollouts,
+        Played,
+        Rollouts,
+        VectorRollouts,
+    )
     from .train import train
 
 __all__ = [
@@ -34,6 +40,7 @@ __all__ = [
     "Rollouts",
     "SavedPolicy",
     "TrainProgress",
+    "VectorRollouts",
     "evaluate",
     "load_policy",
     "reinforce",

@@ -1,7 +1,8 @@
 """Environments, as pure JAX functions and as Gymnasium environments of the same.
 
 An environment is a module with `params(...)`, `reset(key, params)` and
-`step(key, state, action, params)`, written for one instance. Any MDP is one through `tabular`.
+`step(key, state, action, params)`, written for one instance. Any MDP is one through `tabular`, and
+`gymnax` makes one of each environment of gymnax's.
 
 Importing this registers `mellowmax/TwoState-v0`, `mellowmax/MultiPassengerTaxi-v0` and
 `mellowmax/LunarLander-v0` with Gymnasium;
@@ -14,7 +15,7 @@ from types import ModuleType
 from .._common.extras import needed_by
 from .._common.gymnasium_ids import register
 
-__all__ = ["lunar_lander", "tabular", "taxi", "two_state"]
+__all__ = ["gymnax", "lunar_lander", "tabular", "taxi", "two_state"]
 
 register()
 

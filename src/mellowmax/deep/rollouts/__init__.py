@@ -4,6 +4,7 @@ from .functional import FunctionalEnvironment, FunctionalRollouts
 from .gymnasium import GymnasiumRollouts
 from .make import Environment, make_rollouts
 from .rollouts import Played, Rollouts
+from .vector import VectorRollouts
 
 __all__ = [
     "Environment",
@@ -12,5 +13,6 @@ __all__ = [
     "GymnasiumRollouts",
     "Played",
     "Rollouts",
+    "VectorRollouts",
     "make_rollouts",
 ]

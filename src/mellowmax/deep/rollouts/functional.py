@@ -32,7 +32,8 @@ __all__ = ["FunctionalEnvironment", "FunctionalRollouts"]
 class FunctionalEnvironment(Protocol):
     """An environment as pure functions of one instance: a module, or an object.
 
-    States and parameters are pytrees of any kind. `mellowmax.environments.tabular` is one.
+    States and parameters are pytrees of any kind. `mellowmax.environments.tabular` is one. It may
+    have a `name`, by which a checkpoint tells it from others; else it is that of its type.
 
     Where `reset` itself takes a step, an environment may have a function `launch(key)` too: with
     the two keys that `reset` splits its own into, `step` of `launch(first)` with `second` is what
@@ -109,7 +110,8 @@ class FunctionalRollouts:
     @property
     def name(self) -> str:
         """The names of the environment and of its parameters, with a digest of their numbers."""
-        return f"{name_of(self.environment)} {name_of(self.params)}"
+        own = getattr(self.environment, "name", None)
+        return f"{own or name_of(self.environment)} {name_of(self.params)}"
 
     def play(
         self,

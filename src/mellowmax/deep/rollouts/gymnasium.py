@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import gymnasium
 
     from ...environments.fleet.fleet import Fleet
+    from ...environments.fleet.resting import Resting
 
 __all__ = ["GymnasiumRollouts"]
 
@@ -89,14 +90,12 @@ class GymnasiumRollouts:
         batch: int,
     ) -> Generator[Played]:
         """As `Rollouts` has it, one lane at a time: each as soon as its batch is whole."""
-        from ...environments.fleet.fleet import Fleet
-
         runs = len(done)
         numbers = np.array([*done, *[until] * (WIDTH - runs)], np.uint32)
         beginning = np.flatnonzero(numbers < until).tolist()
         if not beginning:
             return
-        with contextlib.closing(Fleet(self._make, runs * batch, workers=self.workers)) as fleet:
+        with contextlib.closing(self._fleet(runs * batch)) as fleet:
             games = _Games(fleet, (runs, batch, self.n_observations))
             while True:
                 if beginning:
@@ -115,11 +114,17 @@ class GymnasiumRollouts:
                     yield games.end(lane)
                 beginning = [lane for lane in whole if numbers[lane] < until]
 
+    def _fleet(self, count: int) -> Fleet | Resting:
+        """Environments that can rest."""
+        from ...environments.fleet.fleet import Fleet
+
+        return Fleet(self._make, count, workers=self.workers)
+
 
 class _Games:
     """The episodes that are under way: `B` of each lane that has a run, each at its own step."""
 
-    def __init__(self, fleet: Fleet, sizes: tuple[int, int, int]) -> None:
+    def __init__(self, fleet: Fleet | Resting, sizes: tuple[int, int, int]) -> None:
         from ...environments.fleet.worker import REST
 
         self.fleet = fleet

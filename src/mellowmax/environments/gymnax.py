@@ -1,0 +1,98 @@
+"""Environments of gymnax's as functional environments.
+
+gymnax's functions have another order, and give the observation with the state:
+
+    observation, state = env.reset_env(key, params)
+    observation, state, reward, done, info = env.step_env(key, state, action, params)
+
+Here the state holds both, so that `observe` looks up what the environment has said: no observation
+is computed twice, and one that is drawn at random is drawn once. Nothing is imported from gymnax.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+from .._common.extras import needed_by
+
+with needed_by("mellowmax.environments.gymnax", "jax"):
+    import jax
+    import jax.numpy as jnp
+
+__all__ = ["GymnaxEnvironment", "GymnaxParams", "GymnaxState", "functional"]
+
+
+class GymnaxState(NamedTuple):
+    """What gymnax gives of a state."""
+
+    observation: jax.Array
+    state: Any
+
+
+class GymnaxParams(NamedTuple):
+    """gymnax's own parameters, with what a learner has to know."""
+
+    params: Any
+    n_actions: int
+
+
+@dataclasses.dataclass(frozen=True)
+class GymnaxEnvironment:
+    """The functions of an environment of gymnax's, as `FunctionalRollouts` take them.
+
+    Args:
+        env: the environment.
+    """
+
+    env: Any
+
+    @property
+    def name(self) -> str:
+        """What checkpoints call it."""
+        return f"gymnax {self.env.name}"
+
+    def reset(self, key: jax.Array, params: GymnaxParams) -> GymnaxState:
+        """The state where an episode begins."""
+        return GymnaxState(*self.env.reset_env(key, params.params))
+
+    def step(
+        self, key: jax.Array, state: GymnaxState, action: jax.Array, params: GymnaxParams
+    ) -> tuple[GymnaxState, jax.Array, jax.Array]:
+        """The next state, the reward, and whether the episode has ended.
+
+        Before gymnax 1.0 an episode has ended where it was cut off, too; since then that is left to
+        the `max_steps` of the rollouts.
+        """
+        observation, after, reward, ended, _ = self.env.step_env(
+            key, state.state, action, params.params
+        )
+        return GymnaxState(observation, after), jnp.asarray(reward, jnp.float32), ended
+
+    def observe(self, state: GymnaxState, params: GymnaxParams) -> jax.Array:
+        """What is seen of a state, as one vector."""
+        return jnp.ravel(state.observation)
+
+
+def functional(env: Any, params: Any) -> tuple[GymnaxEnvironment, GymnaxParams]:
+    """What `gymnax.make` gives, as a functional environment and its parameters.
+
+    Args:
+        env: an environment of gymnax's with discrete actions.
+        params: its parameters.
+
+    Raises:
+        ValueError: for an environment whose actions are not discrete.
+
+    Examples:
+        With gymnax installed:
+
+            env, params = gymnax.make("CartPole-v1")
+            rollouts = FunctionalRollouts(*functional(env, params), params.max_steps_in_episode)
+            result = train(learner, rollouts, episodes=1000)
+    """
+    actions = env.action_space(params)
+    if not hasattr(actions, "n"):
+        rule = "`env` must have discrete actions"
+        raise ValueError(f"{rule}, got {env.name} with {type(actions).__name__}")
+    return GymnaxEnvironment(env), GymnaxParams(params, int(actions.n))

@@ -1,0 +1,59 @@
+"""Vector environments of others, against a fleet of the same environments."""
+
+from __future__ import annotations
+
+import functools
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from mellowmax import Boltzmann
+from mellowmax.deep import VectorRollouts, reinforce, train
+
+LEARNER = reinforce(Boltzmann(1.0), learning_rate=0.05, batch=4)
+
+
+def make(count, mode=AutoresetMode.DISABLED, name="CartPole-v1", **options):
+    options["autoreset_mode"] = mode
+    return gymnasium.make_vec(name, count, "sync", vector_kwargs=options)
+
+
+def test_episodes_are_those_of_a_fleet():
+    """Runs end their batches at other times, so that environments rest and are reset meanwhile."""
+    ours = train(LEARNER, "CartPole-v1", episodes=24, runs=3, workers=0)
+    theirs = train(LEARNER, VectorRollouts(make), episodes=24, runs=3)
+    assert len(np.unique(ours.lengths.reshape(3, 6, 4).max(-1))) > 6
+    np.testing.assert_array_equal(theirs.returns, ours.returns)
+    np.testing.assert_array_equal(theirs.lengths, ours.lengths)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (functools.partial(make, mode=AutoresetMode.NEXT_STEP), "`autoreset_mode` DISABLED, got "),
+        (functools.partial(make, name="FrozenLake-v1"), "observations are arrays, got Discrete"),
+        (functools.partial(make, name="Pendulum-v1"), "discrete actions from 0 on, got Box"),
+        (lambda count: gymnasium.make("CartPole-v1"), "a vector environment, got one that makes"),
+    ],
+)
+def test_another_kind_is_refused(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        VectorRollouts(make)
+
+
+def test_envpool_trains():
+    envpool = pytest.importorskip(
+        "envpool", reason="envpool is not installed: `make howto` does it"
+    )
+
+    def pool(count):
+        return envpool.make("CartPole-v1", env_type="gymnasium", num_envs=count, seed=1)
+
+    rollouts = VectorRollouts(pool)
+    assert (rollouts.n_observations, rollouts.n_actions, rollouts.max_steps) == (4, 2, 500)
+    result = train(LEARNER, rollouts, episodes=24, runs=3)
+    np.testing.assert_array_equal(result.returns, result.lengths)  # a step earns 1
+    assert (result.lengths >= 8).all(), "a pole does not fall at once"
+    assert len(np.unique(result.lengths)) > 4
