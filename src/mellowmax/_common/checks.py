@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from numbers import Real
+from types import UnionType
 from typing import Any, SupportsIndex, cast
 
 import numpy as np
@@ -30,8 +31,8 @@ __all__ = [
 ]
 
 
-def instance(name: str, value: object, kind: type, rule: str) -> None:
-    """An object of a class, and not the class itself."""
+def instance(name: str, value: object, kind: type | UnionType, rule: str) -> None:
+    """An object of a class, or of one of several, and not the class itself."""
     if isinstance(value, kind):
         return
     got = f"the class {value.__name__}" if isinstance(value, type) else repr(value)

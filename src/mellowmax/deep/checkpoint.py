@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common import checks, npz
-from ..softmax import SOFTMAXES, Softmax
+from ..softmax import SOFTMAXES, Max, Softmax
+from .dqn import Dqn
 from .episode_log import EpisodeLog
 from .network import HeldTemperature, Network, Policy
 from .reinforce import Reinforce, ReinforceState
@@ -44,6 +45,8 @@ KINDS: dict[str, type[Softmax]] = {
 }
 """The softmaxes of the library by the names of their classes, which is what files have; of others
 they have the full name."""
+NUMBERS = ("learning_rate", "discount", "target")
+"""What a learner has of each run, beside the softmax's parameters."""
 Description: TypeAlias = dict[str, str | npt.NDArray[Any]]
 """All that decides on what the runs of a block learn."""
 
@@ -52,10 +55,12 @@ Description: TypeAlias = dict[str, str | npt.NDArray[Any]]
 class BlockState:
     """What the runs of a block have learned, and the episodes they have played."""
 
-    states: ReinforceState
-    """Of all lanes of the block."""
+    states: Any
+    """Of all lanes of the block: a tree of arrays, the network's first."""
     log: EpisodeLog
     """Of the lanes that have a run."""
+    first: int = 0
+    """The number of its first lane among those of all blocks."""
 
 
 def block_path(directory: str | Path, first_lane: int) -> Path:
@@ -64,7 +69,7 @@ def block_path(directory: str | Path, first_lane: int) -> Path:
 
 
 def describe(
-    learners: Reinforce,
+    learners: Reinforce | Dqn,
     environment: str,
     key_data: npt.NDArray[np.uint32],
     numbers: npt.NDArray[np.uint32],
@@ -96,9 +101,12 @@ def describe(
         "bin": log.bin,
         "solved_return": log.solved_return,
     }
-    names = ["batch", "hidden", "depth", "reward_to_go", "baseline", "normalise"]
-    names += ["average", "minibatch", "epochs"]
-    text |= {name: getattr(learners, name) for name in names}
+    kind = Dqn if isinstance(learners, Dqn) else Reinforce
+    known = [field.name for field in dataclasses.fields(kind)]
+    if kind is Dqn:
+        text["algorithm"] = "dqn"
+    apart = {"softmax", "optimiser", *NUMBERS}
+    text |= {name: getattr(learners, name) for name in known if name not in apart}
     leaves = jax.tree_util.tree_leaves_with_path(softmax)
     parameters = [leaf for _, leaf in leaves]
     if any(np.ndim(leaf) != 1 for leaf in parameters):
@@ -106,14 +114,13 @@ def describe(
         raise ValueError(f"{rule}, got {softmax!r}")
     if text["softmax"] not in KINDS:
         text["parameters"] = [jax.tree_util.keystr(path, simple=True) for path, _ in leaves]
-    known = {field.name for field in dataclasses.fields(Reinforce)}
     own = [x.name for x in dataclasses.fields(learners) if x.name not in known]
     others = jax.tree.leaves([getattr(learners, name) for name in own])  # of a class of one's own
+    numbers_of = {name: getattr(learners, name, None) for name in NUMBERS}
     return {
         "settings": json.dumps(text),
         "parameters": np.stack(parameters) if parameters else np.zeros((0, len(key_data))),
-        "learning_rate": np.asarray(learners.learning_rate),
-        "discount": np.asarray(learners.discount),
+        **{name: np.asarray(values) for name, values in numbers_of.items() if values is not None},
         "others": np.stack(others) if others else np.zeros((0, len(key_data))),
         "keys": np.asarray(key_data),
         "numbers": np.asarray(numbers),
@@ -129,7 +136,12 @@ def _name(softmax: Softmax) -> str:
 
 def save(path: Path, description: Description, block: BlockState) -> None:
     """Write the state of a block, whole or not at all."""
-    leaves = {f"state-{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(block.states))}
+    every = isinstance(block.states, ReinforceState)
+    lanes = slice(None if every else len(block.log.done))  # a replay buffer is large
+    leaves = {
+        f"state-{i}": np.asarray(leaf)[lanes]
+        for i, leaf in enumerate(jax.tree.leaves(block.states))
+    }
     npz.write(path, KIND, {**description, **leaves, **block.log.arrays()})
 
 
@@ -146,16 +158,16 @@ def load(path: Path, description: Description, initial: BlockState) -> BlockStat
     """
     fields = npz.read(path, KIND)
     _check_same(path, fields, description, initial)
-    there, wanted = int(fields["done"].max()) * initial.log.batch, initial.log.episodes
-    if there > wanted:
+    played, wanted = int(fields["done"].max()) * initial.log.batch, initial.log.episodes
+    if played > wanted:
         rule = "`episodes` must be no fewer than the checkpoint has"
-        raise ValueError(f"{rule}, got {wanted} where {str(path)!r} has {there}")
+        raise ValueError(f"{rule}, got {wanted} where {str(path)!r} has {played}")
     leaves, tree = jax.tree.flatten(initial.states)
-    states = jax.tree.unflatten(
-        tree, [jnp.asarray(fields[f"state-{i}"]) for i in range(len(leaves))]
-    )
+    there = (jnp.asarray(fields[f"state-{i}"]) for i in range(len(leaves)))
+    pairs = zip(there, leaves, strict=True)
+    whole = [x if len(x) == len(y) else y.at[: len(x)].set(x) for x, y in pairs]
     initial.log.restore(fields)
-    return BlockState(states, initial.log)
+    return BlockState(jax.tree.unflatten(tree, whole), initial.log, initial.first)
 
 
 def _check_same(
@@ -166,31 +178,34 @@ def _check_same(
 ) -> None:
     """Raise unless a file is of the training described: each setting as it was and as it is."""
     differ = []
-    if not all(np.array_equal(fields[name], value) for name, value in description.items()):
+    if not all(
+        name in fields and np.array_equal(fields[name], value)
+        for name, value in description.items()
+    ):
         was, now = _readable(fields), _readable(description)
         differ = [
             f"`{name}` was {was.get(name, 'none')} and is {now.get(name, 'none')}"
             for name in {**was, **now}
             if was.get(name) != now.get(name)
         ]
-    had = [fields[name].shape for name in fields if name.startswith("state-")]
-    if not differ and had != [np.shape(leaf) for leaf in jax.tree.leaves(initial.states)]:
+    had = [fields[name].shape[1:] for name in fields if name.startswith("state-")]
+    if not differ and had != [np.shape(leaf)[1:] for leaf in jax.tree.leaves(initial.states)]:
         differ = ["`optimiser` was of another kind"]
     if differ:
         raise ValueError(f"{RULE}, got another in {str(path)!r}: {', '.join(differ)}")
 
 
 def _readable(description: Mapping[str, str | npt.NDArray[Any]]) -> dict[str, str]:
-    """The settings of a training by the names that `reinforce` and `train` have for them."""
+    """The settings of a training by the names that `reinforce`, `dqn` and `train` have for them."""
     settings = json.loads(str(description["settings"]))
     names = settings.pop("parameters", None)
     if names is None:
         kind = KINDS[settings["softmax"]]
         names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     arrays = dict(zip(names, np.asarray(description["parameters"]), strict=True))
-    arrays |= {name: np.asarray(description[name]) for name in ("learning_rate", "discount")}
+    arrays |= {name: np.asarray(description[name]) for name in NUMBERS if name in description}
     high, low = np.asarray(description["keys"]).T
-    text = {name: repr(value) for name, value in settings.items()}
+    text = {name: repr(value) for name, value in {"algorithm": "reinforce", **settings}.items()}
     text |= {name: _as_typed(values) for name, values in arrays.items()}
     others = map(_as_typed, np.asarray(description["others"]))
     text |= {f"number {i} of the learner": values for i, values in enumerate(others)}
@@ -212,6 +227,9 @@ class SavedPolicy:
     """A policy that was read from a checkpoint."""
 
     policy: Policy
+    softmax: Softmax
+    """That of the learner. The policy is the softmax's own after `reinforce`, the greedy one after
+    `dqn`."""
     environment: str
     """Where it was trained."""
     n_observations: int
@@ -259,5 +277,6 @@ def load_policy(
         raise ValueError(f"{rule}, got {softmax!r}")
     else:
         softmax = jax.tree.unflatten(jax.tree.structure(softmax), parameters)
-    policy = Policy(network, softmax)
-    return SavedPolicy(policy, text["environment"], text["observations"], text["actions"])
+    policy = Policy(network, Max() if text.get("algorithm") == "dqn" else softmax)
+    sizes = (text["observations"], text["actions"])
+    return SavedPolicy(policy, softmax, text["environment"], *sizes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +24,8 @@ class TrainProgress:
     total: int
     """To be done."""
     mean_return: float
-    """Of the last batch of each run that has played one."""
+    """Of the last batch of each run that has played one; NaN if none has. A batch of `dqn` is an
+    episode."""
     seconds: float
     """Since the start."""
     played: int
@@ -80,10 +82,12 @@ class ProgressReporter:
 
     def _progress(self) -> TrainProgress:
         episodes = self._count()
+        last = np.concatenate([log.last for log in self._logs])
+        last = last[~np.isnan(last)]
         return TrainProgress(
             episodes=episodes,
             total=self._total,
-            mean_return=float(np.nanmean(np.concatenate([log.last for log in self._logs]))),
+            mean_return=float(last.mean()) if last.size else math.nan,
             seconds=time.monotonic() - self._since,
             played=episodes - self._before,
             steps=self._steps,

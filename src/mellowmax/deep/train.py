@@ -1,13 +1,10 @@
-"""Training many runs at once: rollouts play a batch of episodes, the learner learns from it.
+"""Training many runs at once, whatever the learner.
 
-Runs are cut into blocks, each of which is trained in a thread: of 32 runs on a CPU, and of all
-that there are on an accelerator, if the environment is pure functions. In each block
-
-    states, returns = update(learners, states, episodes)        for every batch that is played,
-
-and the next batch of a run is played by what it has learned by then. The rollouts decide on how
-episodes are played and on which runs end their batch first; they never learn. The learner knows
-nothing of environments.
+Runs are cut into blocks, each of which is trained in a thread. How many runs a block has, and how
+they take turns in playing and learning, is the business of a loop: of `loops.batches` for a learner
+that learns from whole episodes, and of `loops.compiled` or `loops.stepped` for one that learns
+while it plays. What is the same for all is here and in `block`: the grid of settings, the numbering
+of runs, logs, checkpoints, progress, and devices. The learner knows nothing of environments.
 """
 
 from __future__ import annotations
@@ -36,27 +33,23 @@ from .._common.threads import cores, side_by_side
 from .._rows.arguments import check_parameter
 from .._typing import Integers, Key, Shape
 from .block import Block, Checkpoints, Lanes
+from .dqn import Dqn
 from .episode_log import EpisodeLog
-from .episodes import padded_length
+from .loops import make_loop
 from .progress import ProgressReporter, TrainProgress
 from .reinforce import Reinforce
 from .result import DeepResult
-from .rollouts.functional import FunctionalRollouts
 from .rollouts.make import Environment, make_rollouts
-from .rollouts.rollouts import WIDTH, Rollouts
+from .rollouts.rollouts import WIDTH
 
 __all__ = ["train"]
 
 IN_FLIGHT = 2
 """How many blocks for each core are under way: while one learns or waits, others play."""
-ACCELERATOR_WIDTH = 1024
-"""A block has a multiple of this on an accelerator."""
-SHARE_OF_MEMORY = 0.25
-"""How much of an accelerator's memory the record of a block's episodes may have."""
 
 
 def train(
-    learner: Reinforce,
+    learner: Reinforce | Dqn,
     environment: Environment,
     *,
     episodes: int,
@@ -79,12 +72,12 @@ def train(
     it was stopped and resumed.
 
     Args:
-        learner: from `reinforce`.
+        learner: from `reinforce` or `dqn`.
         environment: the parameters of a functional environment of the library, such as
             `taxi.params()` of `mellowmax.environments`, or an `MDP`; the id of a Gymnasium
             environment with discrete actions, or a function without arguments that makes one; or
             `Rollouts`, such as `FunctionalRollouts` of an environment of your own.
-        episodes: how many a run plays: a multiple of the learner's batch.
+        episodes: how many a run plays: for `reinforce` a multiple of the learner's batch.
         runs: how many, or their numbers.
         seed: a whole number, a JAX key, or keys that broadcast to the grid of settings.
         max_steps: where an episode is cut off; None for the environment's own limit, or 1000.
@@ -93,17 +86,19 @@ def train(
             of the batch.
         solved_return: the environment is solved by a mean return above this one in 100 episodes in
             a row; None not to look for that.
-        workers: how many processes the Gymnasium environments of 32 runs are spread over; 0 for
-            this process, None for what suits the cores. Rollouts have their own.
+        workers: how many processes the Gymnasium environments of 32 runs are spread over, for `dqn`
+            that of one run; 0 for this process, None for what suits the cores. Rollouts have their
+            own.
         devices: those that share the runs; None for all that this process has. `jax.devices()` are
             also those of other processes that `jax.distributed` has joined: each of them trains
             the runs of its own devices, and all of them have the whole result.
-        checkpoint: a directory where what has been learned is kept; a run whose checkpoint is there
-            is resumed. Nothing is lost but the last seconds when the process is killed. No other
-            process can train in the same directory meanwhile.
+        checkpoint: a directory where what has been learned is kept, for `dqn` with the replay
+            buffers; a run whose checkpoint is there is resumed. Nothing is lost but the last
+            seconds when the process is killed. No other process can train in the same directory
+            meanwhile.
         seconds_between_checkpoints: how often.
-        callback: is called after each batch of episodes; what returns True stops, and the episodes
-            that were not played have the return NaN.
+        callback: is called after each batch of episodes, for `dqn` every few hundred steps; what
+            returns True stops, and the episodes that were not played have the return NaN.
 
     Returns:
         The returns and lengths of all episodes, and the policies.
@@ -121,7 +116,7 @@ def train(
         >>> train(reinforce(Boltzmann(5.0)), "CartPole-v1", episodes=20, runs=3, workers=0)
         DeepResult(returns=(3, 20), lengths=(3, 20))
     """
-    checks.instance("learner", learner, Reinforce, "made by `reinforce`")
+    checks.instance("learner", learner, Reinforce | Dqn, "made by `reinforce` or `dqn`")
     n_episodes = checks.whole("episodes", episodes, learner.batch)
     if n_episodes % learner.batch:
         rule = f"`episodes` must be a multiple of the batch of {learner.batch}"
@@ -142,9 +137,10 @@ def train(
     if not everyone:
         raise ValueError(f"`devices` must have a device, got {devices!r}")
     rollouts = make_rollouts(
-        environment, max_steps, workers, default_workers=_workers(setting.size)
+        environment, max_steps, workers, default_workers=_workers(learner, setting.size)
     )
-    width = _width(rollouts, learner.batch, len(setting), everyone)
+    loop = make_loop(learner, rollouts)
+    width = loop.width(len(setting), everyone)
     if learner.discount is None:
         learner = dataclasses.replace(learner, discount=rollouts.discount)
     lanes = Lanes(
@@ -176,7 +172,7 @@ def train(
             name = environment if isinstance(environment, str) else rollouts.name
             checkpoints = Checkpoints(directory, name, seconds_between_checkpoints)
         blocks = [
-            Block(lanes, first, width, device, rollouts, log, checkpoints)
+            Block(lanes, first, width, device, loop, log, checkpoints)
             for first, device in shares
             if device.process_index == here
         ]
@@ -187,20 +183,11 @@ def train(
     return _shaped(result, (*settings, len(numbers)))
 
 
-def _workers(runs: int) -> int:
+def _workers(learner: Reinforce | Dqn, runs: int) -> int:
     """How many processes the Gymnasium environments of a block have, if nobody says."""
+    if isinstance(learner, Dqn):  # a run that learns after each step cannot be ahead of itself
+        return min(1, runs - 1)
     return max(1, cores() // min(IN_FLIGHT * cores(), -(-runs // WIDTH)))
-
-
-def _width(rollouts: Rollouts, batch: int, lanes: int, devices: Sequence[jax.Device]) -> int:
-    """How many lanes a block has: as many as the device wants."""
-    if devices[0].platform == "cpu" or not isinstance(rollouts, FunctionalRollouts):
-        return WIDTH
-    numbers = rollouts.n_observations + 2  # of a step: what was seen, the action and the reward
-    of_lane = 4 * numbers * padded_length(rollouts.max_steps) * batch
-    memory = (devices[0].memory_stats() or {}).get("bytes_limit", 1 << 33)
-    most = max(1, int(SHARE_OF_MEMORY * memory / of_lane / ACCELERATOR_WIDTH))
-    return ACCELERATOR_WIDTH * min(most, -(-lanes // (len(devices) * ACCELERATOR_WIDTH)))
 
 
 def _at_once(blocks: int, devices: Sequence[jax.Device]) -> int:

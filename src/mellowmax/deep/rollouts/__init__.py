@@ -1,6 +1,7 @@
 """What plays episodes, of functional and of Gymnasium environments, and never learns."""
 
-from .functional import FunctionalEnvironment, FunctionalRollouts
+from .environment import FunctionalEnvironment
+from .functional import FunctionalRollouts
 from .gymnasium import GymnasiumRollouts
 from .make import Environment, make_rollouts
 from .rollouts import Played, Rollouts

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,30 +24,10 @@ from ..._common.discount import discount_of
 from ..._common.evaluation import MAX_STEPS
 from ..episodes import Episodes, padded_length
 from ..network import Policy
+from .environment import FunctionalEnvironment, begin, observe
 from .rollouts import LAUNCHED_AT_ONCE, Played, batch_keys, name_of
 
-__all__ = ["FunctionalEnvironment", "FunctionalRollouts"]
-
-
-class FunctionalEnvironment(Protocol):
-    """An environment as pure functions of one instance: a module, or an object.
-
-    States and parameters are pytrees of any kind. `mellowmax.environments.tabular` is one. It may
-    have a `name`, by which a checkpoint tells it from others; else it is that of its type.
-
-    Where `reset` itself takes a step, an environment may have a function `launch(key)` too: with
-    the two keys that `reset` splits its own into, `step` of `launch(first)` with `second` is what
-    `reset` gives, whatever the action. Then beginning an episode costs no step of its own.
-    """
-
-    def reset(self, key: jax.Array, params: Any, /) -> Any:
-        """The state where an episode begins."""
-
-    def step(self, key: jax.Array, state: Any, action: jax.Array, params: Any, /) -> Any:
-        """The next state, the reward, and whether the episode has ended."""
-
-    def observe(self, state: Any, params: Any, /) -> jax.Array:
-        """What a policy sees of a state, `[D]`."""
+__all__ = ["FunctionalRollouts"]
 
 
 class FunctionalRollouts:
@@ -221,7 +201,7 @@ def _empty(
     steps = padded_length(form.max_steps)
     record = jnp.zeros((form.width, steps, form.batch, n_observations + 2), jnp.float32)
     any_key = jnp.broadcast_to(keys[:1], (form.places,))
-    state, seen, step = jax.vmap(lambda key: _begin(environment, key, params))(any_key)
+    state, seen, step = jax.vmap(lambda key: begin(environment, key, params))(any_key)
     nowhere = jnp.full(form.places, form.width, jnp.int32)
     live = jnp.zeros(form.places, jnp.bool_)
     places = _Places(state, seen, any_key, nowhere, jnp.zeros_like(nowhere), step, live)
@@ -321,7 +301,7 @@ def _fill(
     free = jnp.nonzero(~places.live, size=form.most, fill_value=form.places)[0].astype(jnp.int32)
     begins = (rank < up_to[-1]) & (free < form.places)
     key = of_episodes.at[lane, episode].get(mode="clip")
-    state, seen, step = jax.vmap(lambda key: _begin(environment, key, params))(key)
+    state, seen, step = jax.vmap(lambda key: begin(environment, key, params))(key)
     new = _Places(state, seen, key, lane, episode, step, begins)
     into = jnp.where(begins, free, form.places)
     places = jax.tree.map(lambda x, y: x.at[into].set(y, mode="drop"), places, new)
@@ -364,7 +344,7 @@ def _step_all(
         state, reward, ended = environment.step(key, state, action, params)
         reward = jnp.asarray(reward, jnp.float32)
         played = jnp.concatenate([seen, jnp.stack([action.astype(jnp.float32), reward])])
-        return played, state, _observe(environment, state, params), ended
+        return played, state, observe(environment, state, params), ended
 
     played, state, after, ends = jax.vmap(one)(
         policies, uniforms, of_step, places.state, places.seen
@@ -377,19 +357,3 @@ def _step_all(
     lengths = lengths.at[lane, places.episode].set(step, mode="drop")
     places = places._replace(state=state, seen=after, step=step, live=places.live & ~ends)
     return _Games(begun, lengths, record, places)
-
-
-def _begin(
-    environment: FunctionalEnvironment, key: jax.Array, params: Any
-) -> tuple[Any, jax.Array, jax.Array]:
-    """The state where an episode begins, what is seen of it, and the number of its next step."""
-    of_reset = jax.random.fold_in(key, 0)
-    if hasattr(environment, "launch"):
-        state, step = environment.launch(jax.random.split(of_reset)[0]), jnp.int32(-1)
-    else:
-        state, step = environment.reset(of_reset, params), jnp.int32(0)
-    return state, _observe(environment, state, params), step
-
-
-def _observe(environment: FunctionalEnvironment, state: Any, params: Any) -> jax.Array:
-    return environment.observe(state, params).astype(jnp.float32)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...environments.fleet.fleet import Fleet
     from ...environments.fleet.resting import Resting
 
-__all__ = ["GymnasiumRollouts"]
+__all__ = ["GymnasiumRollouts", "episode_seeds"]
 
 
 class GymnasiumRollouts:
@@ -81,6 +81,12 @@ class GymnasiumRollouts:
         """The id, or the name of the function that makes the environment."""
         return name_of(self.environment)
 
+    def fleet(self, count: int) -> Fleet | Resting:
+        """So many of the environments, side by side."""
+        from ...environments.fleet.fleet import Fleet
+
+        return Fleet(self._make, count, workers=self.workers)
+
     def play(
         self,
         policies: Callable[[], Policy],
@@ -95,7 +101,7 @@ class GymnasiumRollouts:
         beginning = np.flatnonzero(numbers < until).tolist()
         if not beginning:
             return
-        with contextlib.closing(self._fleet(runs * batch)) as fleet:
+        with contextlib.closing(self.fleet(runs * batch)) as fleet:
             games = _Games(fleet, (runs, batch, self.n_observations))
             while True:
                 if beginning:
@@ -103,7 +109,7 @@ class GymnasiumRollouts:
                     # Once for all steps until the next batch: a call walks through modules slowly.
                     leaves, tree = jax.tree.flatten(policies())
                     present = jax.device_put(leaves)
-                    games.begin(beginning, np.asarray(_seeds(of_batch, batch)))
+                    games.begin(beginning, np.asarray(episode_seeds(of_batch, batch)))
                 if not games.live.any():
                     return
                 uniforms = games.uniforms(of_batch)
@@ -113,12 +119,6 @@ class GymnasiumRollouts:
                     numbers[lane] += 1
                     yield games.end(lane)
                 beginning = [lane for lane in whole if numbers[lane] < until]
-
-    def _fleet(self, count: int) -> Fleet | Resting:
-        """Environments that can rest."""
-        from ...environments.fleet.fleet import Fleet
-
-        return Fleet(self._make, count, workers=self.workers)
 
 
 class _Games:
@@ -203,8 +203,8 @@ _batch_keys = jax.jit(batch_keys)
 
 
 @functools.partial(jax.jit, static_argnums=1)
-def _seeds(keys: jax.Array, batch: int) -> jax.Array:
-    """Of the environments, `[WIDTH, B]`."""
+def episode_seeds(keys: jax.Array, batch: int) -> jax.Array:
+    """Of the environments of each run, `[runs, B]`, from the keys of their batches."""
 
     def draw(key: jax.Array) -> jax.Array:
         bits = jax.random.bits(jax.random.fold_in(key, 0), (batch,), jnp.uint32)

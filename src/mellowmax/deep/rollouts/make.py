@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._common.evaluation import MAX_STEPS
-from ...environments import lunar_lander, tabular
+from ...environments import acrobot, lunar_lander, tabular
 from ...mdp import MDP
 from .functional import FunctionalRollouts
 from .gymnasium import GymnasiumRollouts
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Environment", "make_rollouts"]
 
 Environment: TypeAlias = (
-    "tabular.Params | lunar_lander.Params | MDP | str | Callable[[], gymnasium.Env[Any, Any]] | "
-    "Rollouts"
+    "tabular.Params | lunar_lander.Params | acrobot.Params | MDP | str | "
+    "Callable[[], gymnasium.Env[Any, Any]] | Rollouts"
 )
 """The parameters of a functional environment of the library, an MDP, the id of a Gymnasium
 environment or a function that makes one, or rollouts of an environment of one's own."""
@@ -57,6 +57,9 @@ def make_rollouts(
         environment = lunar_lander.params()
     if isinstance(environment, lunar_lander.Params):
         return FunctionalRollouts(lunar_lander, environment, limit)
+    if isinstance(environment, acrobot.Params):
+        limit = acrobot.MAX_STEPS if max_steps is None else max_steps
+        return FunctionalRollouts(acrobot, environment, limit)
     if isinstance(environment, MDP):
         environment = tabular.params(environment)
     if not isinstance(environment, tabular.Params):

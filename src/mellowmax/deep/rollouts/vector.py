@@ -57,12 +57,13 @@ class VectorRollouts(GymnasiumRollouts):
 
         self.environment: Any = make
         self._resting = Resting
-        with contextlib.closing(self._fleet(1)) as env:
+        with contextlib.closing(self.fleet(1)) as env:
             self.n_actions, self.n_observations = env.n_actions, env.n_observations
             self.discount = discount_of(env)
             own = env.max_episode_steps
         limit = own or MAX_STEPS if max_steps is None else max_steps
         self.max_steps = checks.whole("max_steps", limit, 1)
 
-    def _fleet(self, count: int) -> Resting:
+    def fleet(self, count: int) -> Resting:
+        """So many of the environments, side by side."""
         return self._resting(self.environment(count))

@@ -59,10 +59,10 @@ class Resting:
         """Which environments cannot be stepped before they are reset."""
 
     def reset(
-        self, *, seed: Integers, options: dict[str, Any]
+        self, *, seed: Integers, options: dict[str, Any] | None = None
     ) -> tuple[npt.NDArray[Any], dict[str, Any]]:
-        """Begin episodes, those of `options["reset_mask"]`; envpool has no use for the seeds."""
-        mask: Bools = options["reset_mask"]
+        """Begin episodes, all or those of `options["reset_mask"]`; envpool ignores the seeds."""
+        mask = np.ones(self._count, np.bool_) if options is None else options["reset_mask"]
         self._reset(mask, [int(one) for one in seed])
         return self._seen.copy(), {}
 

@@ -1,0 +1,245 @@
+"""Learning while playing, in environments that are pure JAX functions: both in one program."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from jax import lax
+
+from ..checkpoint import BlockState
+from ..dqn import Dqn, DqnState
+from ..network import Policy
+from ..replay import Transitions
+from ..rollouts.environment import FunctionalEnvironment, begin, observe
+from ..rollouts.functional import FunctionalRollouts
+from ..rollouts.rollouts import LAUNCHED_AT_ONCE
+from .loop import Ended, Learned, diverged, initial_states
+
+__all__ = ["LEARNING", "CompiledLoop"]
+
+STEPS = 512
+"""How many steps of each lane a round has, about."""
+ACCELERATOR_WIDTH = 1024
+"""How many lanes a block has on an accelerator, whether there is a run for each of them or not:
+matrix products round differently at other widths, and a step takes about as long for few."""
+SHARE_OF_MEMORY = 0.25
+"""How much of an accelerator's memory the replay buffers of a block may have."""
+LEARNING = 2**32 - 2
+"""What a run's key is folded with for what is random in learning; episodes have the numbers from 0
+on, and the first weights the last number."""
+
+
+class _Episode(NamedTuple):
+    """The episode of a run that is under way."""
+
+    state: Any
+    """Of the environment."""
+    seen: jax.Array
+    """`[D]`: what is seen of it."""
+    step: jax.Array
+    """The number of the next step; -1 for that of a reset."""
+    number: jax.Array
+    """How many episodes the run has ended."""
+    earned: jax.Array
+
+
+class _Run(NamedTuple):
+    """A run between two steps."""
+
+    learned: DqnState
+    episode: _Episode
+
+
+class CompiledLoop:
+    """The loop of deep Q-learning in a functional environment.
+
+    On a CPU a block is one run, and the blocks share the cores. On an accelerator a block is a
+    thousand runs side by side, or fewer where their replay buffers would not fit.
+
+    Args:
+        rollouts: of the environment.
+        learner: of any lane.
+    """
+
+    def __init__(self, rollouts: FunctionalRollouts, learner: Dqn) -> None:
+        self.rollouts, self.capacity = rollouts, learner.capacity
+
+    def width(self, lanes: int, devices: Sequence[jax.Device]) -> int:
+        """As `Loop` has it."""
+        if devices[0].platform == "cpu":
+            return 1
+        of_lane = 4 * (2 * self.rollouts.n_observations + 3) * self.capacity
+        memory = (devices[0].memory_stats() or {}).get("bytes_limit", 1 << 33)
+        width = ACCELERATOR_WIDTH
+        while width > 1 and width * of_lane > SHARE_OF_MEMORY * memory:
+            width //= 2
+        return width
+
+    def init(self, learners: Dqn, keys: jax.Array) -> _Run:
+        """As `Loop` has it."""
+        rollouts = self.rollouts
+        learned = initial_states(learners, keys, rollouts.n_observations, rollouts.n_actions)
+        params = jax.device_put(rollouts.params)
+        return _Run(learned, _first_episodes(rollouts.environment, params, keys))
+
+    def policies(self, learners: Dqn, states: _Run) -> Policy:
+        """As `Loop` has it."""
+        return learners.policy(states.learned)
+
+    def rounds(self, learners: Dqn, keys: jax.Array, block: BlockState) -> Generator[Learned]:
+        """As `Loop` has it, every few hundred steps."""
+        log, width = block.log, len(keys)
+        rollouts, params = self.rollouts, jax.device_put(self.rollouts.params)
+        until = np.zeros(width, np.int32)
+        until[: len(log.done)] = log.episodes
+        while (log.done < log.episodes).any():
+            states, finite, played = _play(
+                rollouts.environment,
+                rollouts.max_steps,
+                params,
+                learners,
+                keys,
+                until,
+                block.states,
+            )
+            counts, *ended = (np.asarray(x).reshape(width, -1) for x in played)
+            yield Learned(states, _in_turn(*ended), int(counts.sum()), counts.size)
+            wrong = ~np.asarray(finite)[: len(log.done)]
+            if wrong.any():
+                lane = int(wrong.argmax())
+                steps = int(np.asarray(states.learned.replay.count)[lane])
+                raise diverged(block.first + lane, "weight or a reward", f"after {steps} steps")
+
+
+def _in_turn(
+    ends: npt.NDArray[np.bool_],
+    returns: npt.NDArray[np.float32],
+    lengths: npt.NDArray[np.int32],
+) -> list[Ended]:
+    """The first episodes of all lanes that ended, `[W, T]`, then the second ones, and so on."""
+    rank = np.where(ends, ends.cumsum(1), 0)
+    found = (np.nonzero(rank == turn) for turn in range(1, int(rank.max()) + 1))
+    return [
+        Ended(at[0].astype(np.int32), returns[at][:, None], lengths[at][:, None]) for at in found
+    ]
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _first_episodes(environment: FunctionalEnvironment, params: Any, keys: jax.Array) -> _Episode:
+    """Those that the runs of a block begin with."""
+    first = jnp.int32(0)
+    episodes: _Episode = jax.vmap(lambda key: _begun(environment, params, key, first))(keys)
+    return episodes
+
+
+def _begun(
+    environment: FunctionalEnvironment, params: Any, key: jax.Array, number: jax.Array
+) -> _Episode:
+    """An episode of a run, by the run's key and the number of the episode."""
+    state, seen, step = begin(environment, jax.random.fold_in(key, number), params)
+    return _Episode(state, seen, step, number, jnp.float32(0))
+
+
+@functools.partial(
+    jax.jit, static_argnums=(0, 1), donate_argnums=6, compiler_options=LAUNCHED_AT_ONCE
+)
+def _play(
+    environment: FunctionalEnvironment,
+    max_steps: int,
+    params: Any,
+    learners: Dqn,
+    keys: jax.Array,
+    until: jax.Array,
+    runs: _Run,
+) -> Any:
+    """Some steps of all lanes.
+
+    Args:
+        environment: as for `FunctionalRollouts`.
+        max_steps: where an episode is cut off.
+        params: of the environment.
+        learners: of all lanes.
+        keys: of their runs.
+        until: how many episodes they play.
+        runs: where they are.
+
+    Returns:
+        Where they are then, whether all is finite, and of every step of every lane whether it
+        counts, whether an episode ended with it, and the return and the length of that.
+    """
+    lanes = (learners, keys, until, runs)
+    one = functools.partial(_some_rounds, environment, max_steps, params)
+    if len(keys) > 1:
+        return jax.vmap(one)(*lanes)
+    result = one(*jax.tree.map(lambda x: x[0], lanes))  # an axis of one would be slower
+    return jax.tree.map(lambda x: x[None], result)
+
+
+def _some_rounds(
+    environment: FunctionalEnvironment,
+    max_steps: int,
+    params: Any,
+    learner: Dqn,
+    key: jax.Array,
+    until: jax.Array,
+    run: _Run,
+) -> Any:
+    """Some steps of one run, which learns whenever an update is due.
+
+    A round has `train_frequency` steps and then an update. A run that has begun in the middle of a
+    round, since it stopped there earlier, rests at the end of its first one.
+    """
+    frequency = learner.train_frequency
+    of_learning = jax.random.fold_in(key, LEARNING)
+
+    def one_step(carry: tuple[_Run, jax.Array, jax.Array], i: jax.Array) -> Any:
+        (learned, episode), fine, stepped = carry
+        whole = stepped & (learned.replay.count % jnp.uint32(frequency) == 0)
+        busy = fine & (episode.number < until) & ~whole
+        of_episode = jax.random.fold_in(key, episode.number)
+        of_action, of_step = jax.random.split(jax.random.fold_in(of_episode, episode.step + 1))
+        uniform = jax.random.uniform(of_action, dtype=jnp.float32)
+        action = learner.act(learned.network, learned.replay.count, uniform, episode.seen)
+        state, reward, terminated = environment.step(of_step, episode.state, action, params)
+        reward, terminated = jnp.asarray(reward, jnp.float32), jnp.asarray(terminated, jnp.bool_)
+        after = observe(environment, state, params)
+        counts = busy & (episode.step >= 0)
+        fine &= ~counts | jnp.isfinite(reward)
+        counts, busy = counts & fine, busy & fine
+        moved = Transitions(episode.seen, action, reward, terminated, after)
+        learned = dataclasses.replace(learned, replay=learned.replay.add(moved, counts))
+        earned = episode.earned + jnp.where(counts, reward, 0)
+        length = episode.step + 1
+        ends = counts & (terminated | (length >= max_steps))
+        later = _Episode(state, after, length, episode.number, earned)
+        episode = jax.tree.map(
+            lambda x, y: jnp.where(busy, jnp.asarray(x, y.dtype), y), later, episode
+        )
+        episode = lax.cond(
+            ends,
+            lambda episode: _begun(environment, params, key, episode.number + 1),
+            lambda episode: episode,
+            episode,
+        )
+        return (_Run(learned, episode), fine, stepped | counts), (counts, ends, earned, length)
+
+    def one_round(carry: tuple[_Run, jax.Array], i: jax.Array) -> Any:
+        run, fine = carry
+        (run, fine, stepped), played = lax.scan(
+            one_step, (run, fine, jnp.bool_(False)), length=frequency
+        )
+        of_update = jax.random.fold_in(of_learning, run.learned.replay.count)
+        learned, finite = learner.learn(run.learned, of_update, stepped)
+        return (_Run(learned, run.episode), fine & finite), played
+
+    (run, fine), played = lax.scan(
+        one_round, (run, jnp.bool_(True)), length=max(1, STEPS // frequency)
+    )
+    return run, fine, played

@@ -1,0 +1,234 @@
+"""Learning while playing, in Gymnasium environments: a call of a program for every step."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from jax import lax
+
+from ..checkpoint import BlockState
+from ..dqn import Dqn, DqnState
+from ..network import Network, Policy
+from ..replay import Replay, Transitions
+from ..rollouts.gymnasium import GymnasiumRollouts, episode_seeds
+from .compiled import LEARNING
+from .loop import Ended, Learned, diverged, initial_states
+
+if TYPE_CHECKING:
+    from ...environments.fleet.fleet import Fleet
+
+__all__ = ["SteppedLoop"]
+
+STEPS = 256
+"""How many steps there are between two reports, about."""
+NONE = -1
+"""In the place of an action that has not been taken."""
+
+
+class _Run(NamedTuple):
+    """A run between two steps, with an axis of one lane first.
+
+    An environment cannot be saved, but what an episode is depends on its seed and its actions
+    alone: a run is resumed by taking the actions of the episode under way once more.
+    """
+
+    learned: DqnState
+    number: npt.NDArray[np.int32]
+    """How many episodes it has ended."""
+    actions: npt.NDArray[np.int32]
+    """`[1, max_steps]`: those of the episode under way."""
+
+
+class SteppedLoop:
+    """The loop of deep Q-learning in a Gymnasium environment. A block is one run.
+
+    Args:
+        rollouts: of the environment.
+    """
+
+    def __init__(self, rollouts: GymnasiumRollouts) -> None:
+        self.rollouts = rollouts
+
+    def width(self, lanes: int, devices: Sequence[jax.Device]) -> int:
+        """As `Loop` has it."""
+        return 1
+
+    def init(self, learners: Dqn, keys: jax.Array) -> _Run:
+        """As `Loop` has it."""
+        rollouts = self.rollouts
+        learned = initial_states(learners, keys, rollouts.n_observations, rollouts.n_actions)
+        actions = np.full((1, rollouts.max_steps), NONE, np.int32)
+        return _Run(learned, np.zeros(1, np.int32), actions)
+
+    def policies(self, learners: Dqn, states: _Run) -> Policy:
+        """As `Loop` has it."""
+        return learners.policy(states.learned)
+
+    def rounds(self, learners: Dqn, keys: jax.Array, block: BlockState) -> Generator[Learned]:
+        """As `Loop` has it, every few hundred steps."""
+        log, run = block.log, block.states
+        left = int(log.episodes - log.done[0])
+        if left == 0:
+            return
+        with contextlib.closing(self.rollouts.fleet(1)) as fleet:
+            game = _Game(fleet, keys, run, self.rollouts.max_steps)
+            learned = run.learned
+            while left > 0:
+                ended: list[Ended] = []
+                begin, fine = game.steps, True
+                while fine and game.steps - begin < STEPS and len(ended) < left:
+                    moved = game.play(learners, learned.network, left - len(ended))
+                    learned, finite = _learn(learners, learned, keys, moved.arrays())
+                    ended += moved.ended
+                    fine = bool(np.asarray(finite)[0])  # slow to index while it is JAX's
+                left -= len(ended)
+                yield Learned(_Run(learned, game.number, game.actions), ended, game.steps - begin)
+                if not fine:
+                    what, when = "weight or a reward", f"after {game.steps} steps"
+                    raise diverged(block.first, what, when)
+
+
+class _Moved:
+    """The steps from one update to the next."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.steps: list[tuple[Any, ...]] = []
+        self.ended: list[Ended] = []
+
+    def arrays(self) -> tuple[Transitions, npt.NDArray[np.bool_]]:
+        """The steps, as many as there can be, and which of them there are."""
+        count = len(self.steps)
+        rows = self.steps + [self.steps[-1]] * (self.most - count)
+        kinds = (np.float32, np.int32, np.float32, np.bool_, np.float32)
+        columns: Any = map(np.array, zip(*rows, strict=True), kinds)
+        return Transitions(*columns), np.arange(self.most) < count
+
+
+class _Game:
+    """An environment, and the episode in it that is under way."""
+
+    def __init__(self, fleet: Fleet, keys: jax.Array, run: _Run, max_steps: int) -> None:
+        self.fleet, self.keys, self.max_steps = fleet, keys, max_steps
+        self.number, self.actions = np.array(run.number), np.array(run.actions)
+        self.steps = int(np.asarray(run.learned.replay.count)[0])
+        before = self.actions[0][self.actions[0] != NONE]
+        self._begin()
+        for action in before.tolist():  # those of a run that is resumed
+            self._take(action)
+
+    def play(self, learners: Dqn, network: Network, episodes: int) -> _Moved:
+        """Steps until an update may be due, or so many episodes have ended."""
+        frequency = learners.train_frequency
+        moved = _Moved(frequency)
+        leaves, tree = jax.tree.flatten(network)
+        while len(moved.ended) < episodes:
+            before = self.seen
+            where = (np.uint32(self.steps), self.number, np.int32(self.taken))
+            action = int(np.asarray(_act(learners, tree, leaves, self.keys, *where, before))[0])
+            reward, terminated, truncated = self._take(action)
+            moved.steps.append((before[0], action, reward, terminated, self.seen[0]))
+            self.steps += 1
+            if terminated or truncated or self.taken == self.max_steps:
+                moved.ended.append(self._end())
+            if self.steps % frequency == 0:
+                break
+        return moved
+
+    def _begin(self) -> None:
+        self.actions[:] = NONE
+        self.taken, self.earned = 0, 0.0
+        seeds = np.asarray(episode_seeds(_episode_keys(self.keys, self.number), 1))
+        self.seen = self.fleet.reset(seed=seeds[0])[0].astype(np.float32)
+
+    def _take(self, action: int) -> tuple[float, bool, bool]:
+        seen, rewards, terminated, truncated, _ = self.fleet.step(np.array([action]))
+        self.seen = seen.astype(np.float32)
+        self.actions[0, self.taken] = action
+        self.taken += 1
+        self.earned += float(rewards[0])
+        return float(rewards[0]), bool(terminated[0]), bool(truncated[0])
+
+    def _end(self) -> Ended:
+        """End an episode, and begin the next."""
+        returns = np.full((1, 1), self.earned, np.float32)
+        ended = Ended(np.zeros(1, np.int32), returns, np.full((1, 1), self.taken, np.int32))
+        self.number = self.number + np.int32(1)
+        self._begin()
+        return ended
+
+
+@functools.partial(jax.jit)
+def _episode_keys(keys: jax.Array, numbers: jax.Array) -> jax.Array:
+    episodes: jax.Array = jax.vmap(jax.random.fold_in)(keys, numbers)
+    return episodes
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _act(
+    learners: Dqn,
+    tree: jax.tree_util.PyTreeDef,
+    network: list[jax.Array],
+    keys: jax.Array,
+    step: jax.Array,
+    number: jax.Array,
+    taken: jax.Array,
+    seen: jax.Array,
+) -> jax.Array:
+    """An action of a run; all but two numbers have an axis of one lane first.
+
+    Args:
+        learners: that of the run.
+        tree: of the network.
+        network: its arrays: a call walks through modules slowly.
+        keys: of the run.
+        step: how many steps the run has taken.
+        number: of its episode.
+        taken: how many steps the episode has had.
+        seen: what is seen then.
+    """
+    lane = (learners, jax.tree.unflatten(tree, network), keys, number, seen)
+    learner, values, key, episode, seen = jax.tree.map(lambda x: x[0], lane)
+    of_step = jax.random.fold_in(jax.random.fold_in(key, episode), taken + 1)
+    uniform = jax.random.uniform(of_step, dtype=jnp.float32)
+    return learner.act(values, step, uniform, seen)[None]
+
+
+@functools.partial(jax.jit, donate_argnums=1)
+def _learn(
+    learners: Dqn, learned: DqnState, keys: jax.Array, moved: tuple[Transitions, jax.Array]
+) -> tuple[DqnState, jax.Array]:
+    """Record the steps of a run, and let it learn if an update is due.
+
+    Args:
+        learners: that of the run, with an axis of one lane first.
+        learned: what it has learned so far, likewise.
+        keys: of the run, likewise.
+        moved: its steps since the last time, and which of them count.
+
+    Returns:
+        What it has learned by then, and whether all is finite.
+    """
+    learner, state, key = jax.tree.map(lambda x: x[0], (learners, learned, keys))
+
+    def record(
+        carry: tuple[Replay, jax.Array], moved: tuple[Transitions, jax.Array]
+    ) -> tuple[tuple[Replay, jax.Array], None]:
+        (replay, fine), (step, counts) = carry, moved
+        fine &= ~counts | jnp.isfinite(step.reward)
+        return (replay.add(step, counts & fine), fine), None
+
+    (replay, fine), _ = lax.scan(record, (state.replay, jnp.bool_(True)), moved)
+    state = dataclasses.replace(state, replay=replay)
+    of_update = jax.random.fold_in(jax.random.fold_in(key, LEARNING), replay.count)
+    state, finite = learner.learn(state, of_update, fine)
+    result: tuple[DqnState, jax.Array] = jax.tree.map(lambda x: x[None], (state, fine & finite))
+    return result

@@ -1,0 +1,372 @@
+"""Deep Q-learning: its update by hand, its fixed point by planning, its runs by themselves."""
+
+from __future__ import annotations
+
+import collections
+import math
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from mellowmax import Max, Mellowmax, mellowmax
+from mellowmax.deep import (
+    Dqn,
+    FunctionalRollouts,
+    Replay,
+    Transitions,
+    dqn,
+    evaluate,
+    load_policy,
+    reinforce,
+    train,
+)
+from mellowmax.environments import two_state
+from mellowmax.mdp import garnet
+from mellowmax.planning import solve
+from trainings import assert_same
+
+GRADIENT = optax.identity()
+"""Plain gradient descent."""
+SOFTMAX = Mellowmax(5.0)
+SMALL = {
+    "hidden": 8,
+    "depth": 1,
+    "capacity": 50,
+    "minibatch": 8,
+    "learning_starts": 20,
+    "train_frequency": 3,
+    "exploration_steps": 100,
+}
+
+
+def on_two_states(softmax=SOFTMAX, rate=0.01, *, target=None, **options):
+    learner = dqn(softmax, rate, target=target, **SMALL)
+    options = {"environment": two_state.params(), "max_steps": 32, "episodes": 40, **options}
+    return train(learner, **options)
+
+
+def on_cartpole(softmax=SOFTMAX, rate=0.01, **options):
+    options = {
+        "environment": "CartPole-v1",
+        "workers": 0,
+        "max_steps": 60,
+        "episodes": 8,
+        **options,
+    }
+    return train(dqn(softmax, rate, **SMALL), **options)
+
+
+def steps_of(rng, count, n_observations, n_actions):
+    return Transitions(
+        *map(
+            jnp.asarray,
+            (
+                rng.normal(size=(count, n_observations)).astype(np.float32),
+                rng.integers(0, n_actions, count).astype(np.int32),
+                rng.normal(size=count).astype(np.float32),
+                rng.random(count) < 0.3,
+                rng.normal(size=(count, n_observations)).astype(np.float32),
+            ),
+        )
+    )
+
+
+update = jax.jit(Dqn.update)
+
+
+def test_an_update_is_the_one_of_paper_and_pencil(rng):
+    """One layer and plain gradient descent: the weights move by the errors times what was seen.
+
+    Some errors are beyond where Huber's loss is linear, and count as much as one there.
+    """
+    learner = dqn(Mellowmax(3.0), 0.1, discount=0.9, depth=0, huber=0.5, optimiser=GRADIENT)
+    state = learner.init(jax.random.key(0), 4, 3)
+    steps = steps_of(rng, 16, 4, 3)
+    layer = state.network.layers[0]
+    weight, bias = (np.asarray(x, np.float64) for x in (layer.weight, layer.bias))
+    seen, action, reward, terminated, after = (np.asarray(x) for x in steps)
+    later = mellowmax(after @ weight.T + bias, 3.0)
+    targets = reward + 0.9 * np.where(terminated, 0, later)
+    errors = (seen @ weight.T + bias)[np.arange(16), action] - targets
+    assert terminated.any()
+    assert {*(abs(errors) > 0.5)} == {False, True}
+    slopes = np.clip(errors, -0.5, 0.5)[:, None] * np.eye(3)[action] / 16
+    learned = update(learner, state, steps).network.layers[0]
+    np.testing.assert_allclose(learned.weight, weight - 0.1 * slopes.T @ seen, atol=1e-6)
+    np.testing.assert_allclose(learned.bias, bias - 0.1 * slopes.sum(0), atol=1e-6)
+
+
+def test_the_target_network_is_a_copy_of_some_updates_ago(rng):
+    """And it is what the targets are made with."""
+    learner = dqn(Max(), 0.1, discount=0.9, target=3, depth=0, optimiser=GRADIENT)
+    state = learner.init(jax.random.key(0), 4, 3)
+    weights, target = [np.asarray(state.network.layers[0].weight)], jax.jit(Dqn.targets)
+    for count in range(1, 8):
+        steps = steps_of(rng, 8, 4, 3)
+        seen, bias = np.asarray(steps.after), np.asarray(state.target.layers[0].bias)
+        values = (seen @ weights[(count - 1) // 3 * 3].T + bias).max(1)
+        wanted = steps.reward + 0.9 * np.where(steps.terminated, 0, values)
+        np.testing.assert_allclose(target(learner, state, steps), wanted, atol=1e-6)
+        state = update(learner, state, steps)
+        weights.append(np.asarray(state.network.layers[0].weight))
+        np.testing.assert_array_equal(state.target.layers[0].weight, weights[count // 3 * 3])
+
+
+def test_a_target_network_that_is_copied_after_each_update_is_none():
+    """In an array of settings, where some have one."""
+    both = on_two_states(target=np.array([1, 5]), runs=2)
+    without = on_two_states(runs=2)
+    assert_same(without, both, ..., 0)
+    there, here = (x.policies.network.layers[0].weight for x in (both, without))
+    assert (there[1] != here).any()
+
+
+def test_a_replay_buffer_has_the_last_steps(rng):
+    replay, last = Replay.empty(5, 2), collections.deque(maxlen=5)
+    add, sample = jax.jit(Replay.add), jax.jit(Replay.sample, static_argnums=2)
+    steps = steps_of(rng, 13, 2, 3)
+    for i in range(13):
+        step = jax.tree.map(lambda x, i=i: x[i], steps)
+        replay = add(replay, step, i % 4 != 3)  # some do not count
+        if i % 4 != 3:
+            last.append(i)
+        drawn = sample(replay, jax.random.key(i), 64)
+        for name in Transitions._fields:
+            there, found = (np.asarray(getattr(x, name)) for x in (steps, drawn))
+            assert {x.tobytes() for x in found} == {there[j].tobytes() for j in last}
+    assert replay.count == 10
+    # Evenly: a chi-square statistic of 4 degrees of freedom is above 28.5 once in 100,000 times.
+    _, counts = np.unique(sample(replay, jax.random.key(0), 5000).reward, return_counts=True)
+    assert ((counts - 1000) ** 2 / 1000).sum() < 28.5
+
+
+def test_exploration_falls_linearly():
+    learner = dqn(Max(), first_epsilon=0.9, last_epsilon=0.1, exploration_steps=80)
+    epsilons = [float(learner.epsilon(jnp.uint32(t))) for t in (0, 20, 80, 4000)]
+    assert epsilons == pytest.approx([0.9, 0.7, 0.1, 0.1])
+    network = learner.init(jax.random.key(0), 4, 2).network
+    seen = jnp.ones(4, jnp.float32)
+    best = int(jnp.argmax(network(seen)))
+    uniforms = (jnp.arange(1000, dtype=jnp.float32) + 0.5) / 1000
+    act = jax.jit(jax.vmap(Dqn.act, (None, None, None, 0, None)))
+    actions = act(learner, network, jnp.uint32(20), uniforms, seen)
+    assert np.mean(np.asarray(actions) == best) == pytest.approx(1 - 0.7 / 2, abs=0.002)
+
+
+def test_what_is_learned_is_the_fixed_point_of_planning():
+    """A model whose episodes never end: what is cut off after 9 steps counts as if it went on.
+
+    With omega 0 it is the mean's, with infinity the maximum's; with a target network and without.
+    """
+    mdp = garnet(4, 2, 1, seed=1, discount=0.8)
+    omegas, targets = np.array([0.0, 2.0, np.inf]), np.array([25, 1, 25])
+    learner = dqn(
+        Mellowmax(omegas),
+        0.5,
+        target=targets,
+        depth=0,
+        capacity=500,
+        minibatch=16,
+        learning_starts=20,
+        train_frequency=1,
+        last_epsilon=1.0,
+        huber=math.inf,
+        optimiser=GRADIENT,
+    )
+    result = train(learner, mdp, episodes=300, max_steps=9)
+    assert (result.lengths == 9).all()
+    for i, omega in enumerate(omegas):
+        network = jax.tree.map(lambda x, i=i: x[i, 0], result.policies.network)
+        learned = jax.vmap(network)(jnp.eye(4, dtype=jnp.float32))
+        np.testing.assert_allclose(learned, solve(mdp, Mellowmax(omega)).q, atol=1e-3)
+
+
+class Stopping(gymnasium.Env):
+    """Go on for 1, or stop with 3; cut off after five steps."""
+
+    observation_space = gymnasium.spaces.Box(0.0, 1.0, (1,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.ones(1, np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        return np.ones(1, np.float32), [1.0, 3.0][action], action == 1, self.steps == 5, {}
+
+
+def test_an_end_is_worth_nothing_and_a_cut_is_not_an_end():
+    """Going on is worth 1 + 0.5 * 3; it would be less if a cut were an end."""
+    learner = dqn(Max(), 0.02, discount=0.5, depth=0, capacity=100, learning_starts=10,
+                  train_frequency=1, last_epsilon=1.0, minibatch=16)  # fmt: skip
+    result = train(learner, Stopping, episodes=250, workers=0)
+    assert result.lengths.max() == 5
+    network = jax.tree.map(lambda x: x[0], result.policies.network)
+    np.testing.assert_allclose(network(jnp.ones(1, jnp.float32)), [2.5, 3.0], atol=0.05)
+
+
+@pytest.mark.parametrize("learn", [on_two_states, on_cartpole])
+def test_a_run_is_the_same_alone_and_among_others(learn):
+    among = learn(Mellowmax(np.array([2.0, 5.0])), runs=3)
+    assert_same(learn(Mellowmax(5.0), runs=[2]), among, 0, (1, 2))
+    assert len({weights.tobytes() for weights in among.policies.network.layers[0].weight[0]}) == 3
+
+
+@pytest.mark.parametrize(
+    ("learn", "episodes"), [(on_two_states, 400), (on_cartpole, 60)], ids=["compiled", "stepped"]
+)
+def test_a_training_that_was_stopped_is_resumed_as_if_it_had_not_been(learn, episodes, tmp_path):
+    """In the middle of episodes, and after some episodes that were thought to be all."""
+    whole = learn(episodes=episodes, runs=2, seed=4)
+    assert np.isfinite(whole.returns).all()
+    for _ in range(2):
+        reports = []
+        part = learn(
+            episodes=episodes,
+            runs=2,
+            seed=4,
+            checkpoint=tmp_path / "stopped",
+            callback=lambda progress, reports=reports: reports.append(progress) or True,
+        )
+        played = np.isfinite(part.returns)
+        assert 0 < played.mean() < 1
+        np.testing.assert_array_equal(part.returns[played], whole.returns[played])
+    assert_same(learn(episodes=episodes, runs=2, seed=4, checkpoint=tmp_path / "stopped"), whole)
+    for count in (episodes // 3, episodes):
+        part = learn(episodes=count, runs=2, seed=4, checkpoint=tmp_path / "more")
+    assert_same(part, whole)
+
+
+def test_a_run_in_another_process_is_the_same():
+    assert_same(on_cartpole(workers=1), on_cartpole())
+
+
+def test_the_policy_is_the_greedy_one_and_is_read_back(tmp_path):
+    result = on_two_states(runs=2, checkpoint=tmp_path)
+    saved = load_policy(tmp_path, 1)
+    assert saved.policy.softmax == Max()
+    assert saved.softmax == Mellowmax(5.0)
+    for x, y in zip(
+        jax.tree.leaves(saved.policy.network),
+        jax.tree.leaves(result.policies.network),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(x, y[1])
+    values = saved.policy.network(jnp.float32([1, 0]))
+    expected = (values == values.max()).astype(np.float32)
+    np.testing.assert_array_equal(saved.policy.probabilities(jnp.float32([1, 0])), expected)
+    earned = evaluate(saved.policy, two_state.params(), episodes=8, max_steps=32)
+    assert earned.returns.shape == (8,)
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (dqn(Max(), 0.01, **SMALL), "`softmax` was 'Mellowmax' and is 'Max', `omega` was 5.0 and "),
+        (dqn(Mellowmax(5.0), 0.01, target=9, **SMALL), "`target` was none and is 9.0$"),
+        (dqn(Mellowmax(5.0), 0.01, **SMALL | {"capacity": 51}), "`capacity` was 50 and is 51$"),
+        (reinforce(Mellowmax(5.0), 0.01), ".*`algorithm` was 'dqn' and is 'reinforce'"),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_of_another_training_is_refused(learner, message, tmp_path):
+    on_two_states(checkpoint=tmp_path, episodes=10)
+    rule = "^`checkpoint` must be of a training with the same settings, got another in '.*npz': "
+    with pytest.raises(ValueError, match=rule + message):
+        train(learner, two_state.params(), max_steps=32, episodes=10, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("learn", [on_two_states, on_cartpole])
+def test_what_diverges_is_said_and_can_still_be_read(learn, tmp_path):
+    message = "^the training has diverged: run 0 has a weight or a reward that is not finite after"
+    with pytest.raises(FloatingPointError, match=message):
+        learn(rate=1e38, episodes=80, checkpoint=tmp_path)
+    network = load_policy(tmp_path).policy.network
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(network))
+    with pytest.raises(FloatingPointError, match=message):
+        learn(rate=1e38, episodes=80, checkpoint=tmp_path)
+
+
+class Launched:
+    """Count to the action; the first number comes of a step from the launch."""
+
+    @staticmethod
+    def launch(key):
+        return jnp.float32(-7)
+
+    @staticmethod
+    def reset(key, params):
+        return jnp.float32(0)
+
+    @staticmethod
+    def step(key, number, action, params):
+        after = jnp.where(number == -7, 0, number + 1)
+        return after, after, after >= 4
+
+    @staticmethod
+    def observe(number, params):
+        return number[None]
+
+
+def test_the_step_of_a_launch_is_none_of_the_episode():
+    params = collections.namedtuple("Params", "n_actions")(2)
+    learner = dqn(Max(), **SMALL)
+    result = train(learner, FunctionalRollouts(Launched, params), episodes=30)
+    assert (result.lengths == 4).all()
+    assert (result.returns == 1 + 2 + 3 + 4).all()
+
+
+class Playing:
+    """Rollouts of one's own."""
+
+    n_observations, n_actions, max_steps, discount, name = 1, 2, 3, 0.9, "own"
+
+    def play(self, policies, keys, done, until, batch):
+        return iter(())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"softmax": 3}, "`softmax` must be a Softmax such as Mellowmax(5.0), got 3"),
+        ({"learning_rate": -1.0}, "`learning_rate` must be in [0, inf], got -1.0"),
+        ({"discount": 1.5}, "`discount` must be in [0, 1], got 1.5"),
+        ({"target": 0}, "`target` must be in [1, inf], got 0"),
+        ({"target": 2.5}, "`target` must be None or whole numbers, got 2.5"),
+        ({"capacity": 0}, "`capacity` must be a whole number of at least 1, got 0"),
+        ({"minibatch": 0}, "`minibatch` must be a whole number of at least 1, got 0"),
+        ({"train_frequency": 0}, "`train_frequency` must be a whole number of at least 1, got 0"),
+        ({"last_epsilon": 1.1}, "`last_epsilon` must be in [0, 1], got 1.1"),
+        ({"huber": 0.0}, "`huber` must be above 0, got 0.0"),
+        ({"optimiser": 3}, "`optimiser` must be an optax transformation, got 3"),
+    ],
+)
+def test_a_bad_argument_is_one_sentence(arguments, message):
+    with pytest.raises((ValueError, TypeError)) as error:
+        dqn(**{"softmax": Max(), **arguments})
+    assert str(error.value) == message
+
+
+def test_rollouts_that_play_whole_episodes_are_refused():
+    with pytest.raises(ValueError, match=r"^`environment` must be a functional one or Gymnasium's"):
+        train(dqn(Max()), Playing(), episodes=4)
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("target", [None, 250], ids=["DeepMellow", "DQN"])
+def test_cartpole_is_learned(target):
+    """The greedy policy of each of 4 runs, after 300 episodes.
+
+    TODO
+    """
+    softmax = Mellowmax(5.0) if target is None else Max()
+    result = train(dqn(softmax, target=target), "CartPole-v1", episodes=300, runs=4)
+    policies = [jax.tree.map(lambda x, i=i: x[i], result.policies) for i in range(4)]
+    means = [evaluate(policy, "CartPole-v1", episodes=40).mean for policy in policies]
+    print(means)
+    assert np.median(means) > 195
