@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -156,6 +157,7 @@ def test_what_is_written_is_what_is_said(undisturbed):
     assert float(said.pop("speed").removesuffix(" episodes a second")) > 0
     assert said == {
         "environment": "CartPole-v1",
+        "algorithm": "reinforce",
         "softmax": "Boltzmann(beta=0.3)",
         "episodes": f"{RUNS * EPISODES} of {RUNS * EPISODES}",
         "runs": str(RUNS),
@@ -187,6 +189,19 @@ def test_what_is_written_is_what_is_said(undisturbed):
         (("CartPole-v1", "--parameter", 8, "--runs", 0), "`--runs` must be a whole number of at"),
         (("CartPole-v1", "--parameter", 8, "--seed", 2**32), "`--seed` must be a whole number in"),
         (("CartPole-v1", "--parameter", 8, "--out", "text/out"), "`--out` must be a directory tha"),
+        (("CartPole-v1", "--algorithm", "sarsa"), "`--algorithm` must be one of reinforce, dqn, "),
+        (
+            ("CartPole-v1", "--target", 9),
+            "`--target` must not be given for reinforce, since it is ",
+        ),
+        (
+            ("CartPole-v1", "--algorithm", "dqn", "--no-normalise"),
+            "`--normalise` must not be given for dqn, since it is of reinforce; got False",
+        ),
+        (
+            ("CartPole-v1", "--algorithm", "dqn", "--parameter", 5, "--capacity", 0),
+            "`--capacity` must be a whole number of at least 1, got 0",
+        ),
         (
             ("CartPole-v1", "--softmax", "boltzmann", "--parameter", 1, "--no-through-temperature"),
             "`--through-temperature` must be True for a softmax other than Mellowmax",
@@ -272,10 +287,46 @@ def test_an_environment_that_fails_in_its_process_is_one_sentence(tmp_path, monk
     assert_one_sentence(done, "a process of environments failed: KeyError", code=1)
 
 
-def test_help_has_an_example():
+def test_help_has_an_example_and_the_defaults_of_the_library():
     done = call("train", "--help")
     assert done.exit_code == 0
-    assert "Example: mellowmax train " in done.stdout
+    assert "Example: mellowmax train CartPole-v1 --algorithm dqn" in done.stdout
+    text = re.sub(r"\s+", " ", done.stdout)
+    for algorithm, names in command.ALGORITHMS.items():
+        parameters = inspect.signature(getattr(deep, algorithm)).parameters
+        for name in names:
+            words = {"None": "no target network", "True": "yes", "False": "no"}
+            default = str(parameters[name].default)
+            default = words.get(default, default)
+            flag = f"--{name.replace('_', '-')} "
+            assert re.search(rf"{flag}[^\]]*\[default: \({re.escape(default)}\)\]", text), name
+        for name in ("learning_rate", "hidden", "depth"):
+            flag, default = f"--{name.replace('_', '-')} ", parameters[name].default
+            assert re.search(rf"{flag}[^\]]*\b{default} for {algorithm}\b", text), name
+
+
+def test_deep_q_learning_is_trained_resumed_shown_and_evaluated(tmp_path):
+    arguments = ("train", "CartPole-v1", "--algorithm", "dqn", "--parameter", 5, "--runs", 2)
+    arguments += ("--capacity", 200, "--learning-starts", 20, "--target", 9, "--max-steps", 60)
+    arguments += ("--hidden", 8, "--workers", 0)
+    for episodes in (6, 12):
+        done = call(*arguments, "--episodes", episodes, "--out", tmp_path / "parts")
+        assert done.exit_code == 0, done.stderr
+    assert rows(done.stdout)["episodes"] == "24 of 24, 12 of them from before"
+    assert call(*arguments, "--episodes", 12, "--out", tmp_path / "once").exit_code == 0
+    tables = [(tmp_path / name / "episodes.csv").read_bytes() for name in ("parts", "once")]
+    assert tables[0] == tables[1]
+    said = rows(call("show", tmp_path / "parts").stdout)
+    assert said["training"] == "DQN in CartPole-v1"
+    assert said["softmax"] == "Mellowmax with 5"
+    assert said["target network"] == "a copy every 9 updates"
+    assert said["replay"] == "the last 200 steps, 64 of them every 4 steps"
+    assert said["episodes"] == "12 of each run, 24 in all"
+    said = rows(call("evaluate", tmp_path / "parts", "--episodes", 8, "--run", 1).stdout)
+    assert said["policy"] == "greedy, run 1 of a training in CartPole-v1"
+    assert said["softmax"] == "Mellowmax(omega=5.0)"
+    done = call(*arguments, "--episodes", 12, "--out", tmp_path / "once", "--target", 8)
+    assert_one_sentence(done, "`--target` was 9.0 and is 8.0")
 
 
 def test_the_pace_leaves_out_the_compiling():

@@ -102,7 +102,7 @@ def describe_training(paths: Sequence[Path]) -> Result:
     """Of the files of a checkpoint: the settings, and what its runs have earned so far."""
     blocks = [npz.read(path, "training") for path in paths]
     text = json.loads(blocks[0]["settings"].item())
-    counts = [int(n) * text["batch"] for block in blocks for n in block["done"]]
+    counts = [int(n) * text.get("batch", 1) for block in blocks for n in block["done"]]
     returns = [run for block in blocks for run in block["returns"]]
     bin = text["bin"]
     played = [run[: count // bin] / bin for run, count in zip(returns, counts, strict=True)]
@@ -110,22 +110,23 @@ def describe_training(paths: Sequence[Path]) -> Result:
     ends = [float(run[-bins:].mean(dtype=np.float64)) for run in played if len(run)]
     mean = float(np.mean(ends)) if ends else None
     lanes = [len(block["done"]) for block in blocks]
-    numbers = {
+    numbers: dict[str, list[float]] = {
         name: _different(
             [block[name][..., :n].reshape(-1, n) for block, n in zip(blocks, lanes, strict=True)]
         )
-        for name in ("parameters", "learning_rate", "discount")
+        for name in ("parameters", "learning_rate", "discount", "target")
+        if name in blocks[0]
     }
     parameter = f" with {_listed(numbers['parameters'])}" if numbers["parameters"] else ""
     spread = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     network = f"{text['depth']} hidden layers of {text['hidden']} units"
     rows = [
-        ("training", f"REINFORCE in {text['environment']}"),
+        ("training", f"{text.get('algorithm', 'reinforce').upper()} in {text['environment']}"),
         ("softmax", f"{text['softmax']}{parameter}"),
         ("network", network if text["depth"] != 1 else f"a hidden layer of {text['hidden']} units"),
         ("learning rate", _listed(numbers["learning_rate"])),
         ("discount", _listed(numbers["discount"])),
-        ("batch", f"{text['batch']} episodes, baseline {text['baseline']}"),
+        *_rows_of_learner(text, numbers),
         ("runs", str(len(counts))),
         ("episodes", f"{spread} of each run, {sum(counts)} in all"),
     ]
@@ -141,6 +142,19 @@ def describe_training(paths: Sequence[Path]) -> Result:
         "mean_return": mean,
     }
     return Result(rows, data)
+
+
+def _rows_of_learner(
+    text: Mapping[str, Any], numbers: Mapping[str, list[float]]
+) -> list[tuple[str, str]]:
+    """What an algorithm has for itself."""
+    if text.get("algorithm") != "dqn":
+        return [("batch", f"{text['batch']} episodes, baseline {text['baseline']}")]
+    target = "none"
+    if "target" in numbers:
+        target = f"a copy every {_listed(numbers['target'])} updates"
+    often = f"{text['minibatch']} of them every {text['train_frequency']} steps"
+    return [("target network", target), ("replay", f"the last {text['capacity']} steps, {often}")]
 
 
 def _different(values: Sequence[npt.NDArray[Any]]) -> list[float]:

@@ -87,9 +87,10 @@ def evaluate(
                     workers=workers,
                     callback=callback,
                 )
+            kind = "" if saved.policy.softmax == saved.softmax else "greedy, "
             rows = [
                 ("environment", there),
-                ("policy", f"run {number} of a training in {saved.environment}"),
+                ("policy", f"{kind}run {number} of a training in {saved.environment}"),
                 ("softmax", _softmax_of(saved)),
                 *_rows(evaluation),
             ]
@@ -175,7 +176,7 @@ def _softmax_of(saved: deep.SavedPolicy) -> str:
     """The softmax in words; its parameter was kept in float32, and 0.1 is to be 0.1 again."""
     import jax
 
-    return str(jax.tree.map(lambda x: float(f"{x:.7g}"), saved.policy.softmax))
+    return str(jax.tree.map(lambda x: float(f"{x:.7g}"), saved.softmax))
 
 
 def _rows(evaluation: deep.Evaluation) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""`mellowmax train`: a policy network by REINFORCE, with its learning curve at the end.
+"""`mellowmax train`: a network by REINFORCE or deep Q-learning, with its learning curve at the end.
 
 OUT/runs-*.npz                  the checkpoint, from which the same command resumes
 OUT/episodes.csv                every episode that was played
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from .._common.signals import early_end
 from .console import (
     RESUMES,
     SOFTMAX_NAMES,
+    check_choice,
     choose_softmax,
     errors_in_one_sentence,
     exit_interrupted,
@@ -40,44 +42,113 @@ LAST = 100
 """The mean return at the end is of so many episodes of each run."""
 
 
+ALGORITHMS = {
+    "reinforce": ("batch", "baseline", "normalise", "reward_to_go", "through_temperature"),
+    "dqn": (
+        "target",
+        "capacity",
+        "minibatch",
+        "learning_starts",
+        "train_frequency",
+        "first_epsilon",
+        "last_epsilon",
+        "exploration_steps",
+    ),
+}
+"""The options that each of them has for itself."""
+
+
+def _option(help: str, default: str = "") -> Any:
+    """An option whose default is the library's, which is said in its help."""
+    return typer.Option(help=help, show_default=default or False)
+
+
 def train(
     environment: Environment,
-    softmax: Annotated[str, typer.Option(help=f"The last layer: {SOFTMAX_NAMES}.")] = "mellowmax",
+    algorithm: Annotated[str, typer.Option(help=f"One of {', '.join(ALGORITHMS)}.")] = "reinforce",
+    softmax: Annotated[
+        str,
+        typer.Option(
+            help=f"The last layer of reinforce, or what the targets of dqn have: {SOFTMAX_NAMES}."
+        ),
+    ] = "mellowmax",
     parameter: Parameter = None,
     episodes: Annotated[
-        int, typer.Option(help="How many a run plays: a multiple of the batch.")
+        int, typer.Option(help="How many a run plays: for reinforce a multiple of the batch.")
     ] = 2000,
     runs: Annotated[int, typer.Option(help="How many runs, side by side.")] = 1,
     seed: Seed = 0,
     out: Annotated[
         Path, typer.Option(help="The directory of the checkpoint, the table and the figure.")
     ] = Path("training"),
-    learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 0.005,
+    learning_rate: Annotated[
+        float | None, _option("Of Adam.", "0.005 for reinforce, 0.001 for dqn")
+    ] = None,
     discount: Annotated[float, typer.Option(help="From 0 to 1.")] = 0.99,
-    batch: Annotated[int, typer.Option(help="How many episodes there are in an update.")] = 10,
-    hidden: Annotated[int, typer.Option(help="How many units a hidden layer has.")] = 16,
-    depth: Annotated[int, typer.Option(help="How many hidden layers there are.")] = 1,
+    hidden: Annotated[
+        int | None,
+        _option("How many units a hidden layer has.", "16 for reinforce, 64 for dqn"),
+    ] = None,
+    depth: Annotated[
+        int | None, _option("How many hidden layers there are.", "1 for reinforce, 2 for dqn")
+    ] = None,
+    batch: Annotated[
+        int | None, _option("reinforce: how many episodes there are in an update.", "10")
+    ] = None,
     baseline: Annotated[
-        str, typer.Option(help="Subtracted from what was earned: none, others or network.")
-    ] = "none",
+        str | None,
+        _option("reinforce: subtracted from what was earned: none, others or network.", "none"),
+    ] = None,
     normalise: Annotated[
-        bool, typer.Option(help="Bring the advantages of a batch to mean 0 and deviation 1.")
-    ] = False,
+        bool | None,
+        _option("reinforce: bring the advantages of a batch to mean 0 and deviation 1.", "no"),
+    ] = None,
     reward_to_go: Annotated[
-        bool, typer.Option(help="Weigh an action with what was earned from it on.")
-    ] = True,
+        bool | None, _option("reinforce: weigh an action with what was earned from it on.", "yes")
+    ] = None,
     through_temperature: Annotated[
-        bool, typer.Option(help="Let the gradient flow through mellowmax's temperature.")
-    ] = True,
+        bool | None,
+        _option("reinforce: let the gradient flow through mellowmax's temperature.", "yes"),
+    ] = None,
+    target: Annotated[
+        int | None,
+        _option(
+            "dqn: how many updates there are between two copies to the target network.",
+            "no target network",
+        ),
+    ] = None,
+    capacity: Annotated[
+        int | None, _option("dqn: how many steps the replay buffer has room for.", "10000")
+    ] = None,
+    minibatch: Annotated[
+        int | None, _option("dqn: how many of them an update is made of.", "64")
+    ] = None,
+    learning_starts: Annotated[
+        int | None, _option("dqn: how many steps there are before the first update.", "1000")
+    ] = None,
+    train_frequency: Annotated[
+        int | None, _option("dqn: how many steps there are from one update to the next.", "4")
+    ] = None,
+    first_epsilon: Annotated[
+        float | None, _option("dqn: the probability of a random action at the first step.", "1.0")
+    ] = None,
+    last_epsilon: Annotated[
+        float | None, _option("dqn: the same once exploration has fallen.", "0.05")
+    ] = None,
+    exploration_steps: Annotated[
+        int | None, _option("dqn: how many steps that takes.", "10000")
+    ] = None,
     max_steps: MaxSteps = None,
     workers: Workers = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    """Train a policy network by REINFORCE.
+    """Train a network by REINFORCE or by deep Q-learning.
 
     Example: mellowmax train CartPole-v1 --parameter 5 --out cart
+
+    Example: mellowmax train CartPole-v1 --algorithm dqn --parameter 5 --episodes 300 --out deep
 
     The directory has a checkpoint, `episodes.csv` with every episode, and the learning curve as
     `learning_curve.svg` and `.png`. Stopped by Ctrl-C or killed at any moment, the same command
@@ -85,26 +156,17 @@ def train(
     The exit code is 0 when all episodes are played, 1 if the training diverges or an environment
     fails, 2 for an argument that is wrong, 74 for a full disk, 130 after Ctrl-C.
     """
+    given = {name: value for name, value in locals().items() if value is not None}
     remark = RESUMES.format(out)
     with errors_in_one_sentence((RuntimeError, FloatingPointError)):
+        chosen = _options_of(algorithm, given)
         last_layer = choose_softmax(softmax, parameter)
         check_directory("--out", out, FILES, _is_training, force=force)
         keep_compiled_programs()
         from .. import deep
         from .learning_curve import draw
 
-        learner = deep.reinforce(
-            last_layer,
-            learning_rate,
-            discount=discount,
-            batch=batch,
-            hidden=hidden,
-            depth=depth,
-            reward_to_go=reward_to_go,
-            baseline=baseline,
-            normalise=normalise,
-            through_temperature=through_temperature,
-        )
+        learner = getattr(deep, algorithm)(last_layer, discount=discount, **chosen)
         pace = _Pace()
         with early_end(remark) as stop:
             with progress_unless(quiet) as report:
@@ -127,12 +189,14 @@ def train(
             _write_episodes(out / "episodes.csv", result)
             rows = [
                 ("environment", environment),
+                ("algorithm", algorithm),
                 ("softmax", str(learner.softmax)),
                 *_rows(result, pace),
                 ("written", str(out)),
             ]
             data = {
                 "environment": environment,
+                "algorithm": algorithm,
                 "softmax": str(learner.softmax),
                 "runs": runs,
                 "episodes": episodes,
@@ -143,9 +207,25 @@ def train(
             }
             print_result(Result(rows, data), as_json=as_json, quiet=quiet)
             title = f"{environment}, {learner.softmax}"
-            draw(out / "learning_curve.svg", _returns(result), batch, softmax, title)
+            draw(out / "learning_curve.svg", _returns(result), learner.batch, softmax, title)
     if stop.is_set():
         exit_interrupted(remark)
+
+
+def _options_of(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of an algorithm that were given.
+
+    Raises:
+        ValueError: for an algorithm that there is not, or an option of another one.
+    """
+    check_choice("--algorithm", algorithm, ALGORITHMS)
+    for other, names in ALGORITHMS.items():
+        for name in names:
+            if other != algorithm and name in given:
+                rule = f"`{name}` must not be given for {algorithm}, since it is of {other}"
+                raise ValueError(f"{rule}; got {given[name]}")
+    names = ("learning_rate", "hidden", "depth", *ALGORITHMS[algorithm])
+    return {name: given[name] for name in names if name in given}
 
 
 def _is_training(out: Path) -> bool:
@@ -164,7 +244,8 @@ class _Pace:
     def __call__(self, progress: deep.TrainProgress) -> str:
         """The numbers, and the time left as far as it can be told."""
         text = f"{progress.episodes} of {progress.total} episodes"
-        text += f", mean return {progress.mean_return:.4g}"
+        if progress.episodes:
+            text += f", mean return {progress.mean_return:.4g}"
         first = self.first = self.first or progress
         since = progress.played - first.played
         if since == 0:  # the first batches wait for programs to be compiled
