@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from mellowmax import Boltzmann
-from mellowmax.deep import VectorRollouts, reinforce, train
+from mellowmax.deep import VectorRollouts, dqn, reinforce, train
 
 LEARNER = reinforce(Boltzmann(1.0), learning_rate=0.05, batch=4)
 
@@ -26,6 +26,13 @@ def test_episodes_are_those_of_a_fleet():
     theirs = train(LEARNER, VectorRollouts(make), episodes=24, runs=3)
     assert len(np.unique(ours.lengths.reshape(3, 6, 4).max(-1))) > 6
     np.testing.assert_array_equal(theirs.returns, ours.returns)
+    np.testing.assert_array_equal(theirs.lengths, ours.lengths)
+
+
+def test_q_learning_plays_in_them_too():
+    learner = dqn(Boltzmann(1.0), capacity=64, minibatch=4, learning_starts=8, hidden=4, depth=1)
+    ours = train(learner, "CartPole-v1", episodes=3, workers=0)
+    theirs = train(learner, VectorRollouts(make), episodes=3)
     np.testing.assert_array_equal(theirs.lengths, ours.lengths)
 
 

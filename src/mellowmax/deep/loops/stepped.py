@@ -24,6 +24,7 @@ from .loop import Ended, Learned, diverged, initial_states
 
 if TYPE_CHECKING:
     from ...environments.fleet.fleet import Fleet
+    from ...environments.fleet.resting import Resting
 
 __all__ = ["SteppedLoop"]
 
@@ -116,7 +117,7 @@ class _Moved:
 class _Game:
     """An environment, and the episode in it that is under way."""
 
-    def __init__(self, fleet: Fleet, keys: jax.Array, run: _Run, max_steps: int) -> None:
+    def __init__(self, fleet: Fleet | Resting, keys: jax.Array, run: _Run, max_steps: int) -> None:
         self.fleet, self.keys, self.max_steps = fleet, keys, max_steps
         self.number, self.actions = np.array(run.number), np.array(run.actions)
         self.steps = int(np.asarray(run.learned.replay.count)[0])
