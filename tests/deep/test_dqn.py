@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import math
 
 import gymnasium
 import jax
@@ -24,6 +23,7 @@ from mellowmax.deep import (
     reinforce,
     train,
 )
+from mellowmax.deep.loops.compiled import CompiledLoop
 from mellowmax.environments import two_state
 from mellowmax.mdp import garnet
 from mellowmax.planning import solve
@@ -174,7 +174,6 @@ def test_what_is_learned_is_the_fixed_point_of_planning():
         learning_starts=20,
         train_frequency=1,
         last_epsilon=1.0,
-        huber=math.inf,
         optimiser=GRADIENT,
     )
     result = train(learner, mdp, episodes=300, max_steps=9)
@@ -241,6 +240,19 @@ def test_a_training_that_was_stopped_is_resumed_as_if_it_had_not_been(learn, epi
     for count in (episodes // 3, episodes):
         part = learn(episodes=count, runs=2, seed=4, checkpoint=tmp_path / "more")
     assert_same(part, whole)
+
+
+def test_runs_side_by_side_in_one_program_learn_what_they_learn_alone(tmp_path, monkeypatch):
+    """As on an accelerator, in a block with more lanes than runs; up to rounding, on a CPU."""
+    alone = on_two_states(runs=3)
+    monkeypatch.setattr(CompiledLoop, "width", lambda *arguments: 4)
+    for episodes in (25, 40):  # after the first, runs are at different steps between two updates
+        result = on_two_states(runs=3, episodes=episodes, checkpoint=tmp_path)
+    np.testing.assert_array_equal(result.lengths, alone.lengths)
+    for x, y in zip(jax.tree.leaves(result.policies), jax.tree.leaves(alone.policies), strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-4)
+    with np.load(tmp_path / "runs-00000.npz") as file:
+        assert {len(file[name]) for name in file["fields"] if name.startswith("state-")} == {3}
 
 
 def test_a_run_in_another_process_is_the_same():

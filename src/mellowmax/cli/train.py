@@ -136,7 +136,7 @@ def train(
         float | None, _option("dqn: the same once exploration has fallen.", "0.05")
     ] = None,
     exploration_steps: Annotated[
-        int | None, _option("dqn: how many steps that takes.", "10000")
+        int | None, _option("dqn: how many steps that takes.", "5000")
     ] = None,
     max_steps: MaxSteps = None,
     workers: Workers = None,

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from typing import Any
 
 import equinox as eqx
@@ -213,8 +214,8 @@ def dqn(
     train_frequency: int = 4,
     first_epsilon: float = 1.0,
     last_epsilon: float = 0.05,
-    exploration_steps: int = 10_000,
-    huber: float = 1.0,
+    exploration_steps: int = 5000,
+    huber: float = math.inf,
     optimiser: optax.GradientTransformation = ADAM,
 ) -> Dqn:
     """Deep Q-learning with the value of a softmax in its targets.
@@ -238,8 +239,9 @@ def dqn(
         first_epsilon: the probability of a random action at the first step of a run.
         last_epsilon: that from the step `exploration_steps` on; it falls linearly in between.
         exploration_steps: how many steps that takes.
-        huber: up to which error the loss is half its square; it is linear beyond. Infinity for the
-            squared loss.
+        huber: up to which error the loss is half its square; it is linear beyond. Infinity is the
+            squared loss, as CleanRL has it; Stable-Baselines3 has 1. Without a target network a
+            small one may diverge: it is slow to correct estimates that are far too large.
         optimiser: an optax transformation that does not contain the learning rate, such as
             `optax.chain(optax.clip_by_global_norm(10.0), optax.scale_by_adam())`.
 

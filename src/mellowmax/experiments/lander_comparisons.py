@@ -10,7 +10,7 @@ from scipy import stats
 
 from .intervals import LEVEL, share_interval
 
-__all__ = ["SETTING", "gradients", "means", "peaks"]
+__all__ = ["SETTING", "difference", "gradients", "means", "peaks"]
 
 SETTING = ["part", "policy", "parameter"]
 """What tells settings apart."""
@@ -49,7 +49,7 @@ def peaks(runs: pd.DataFrame) -> pd.DataFrame:
             tested[(tested["policy"] == policy) & (tested["parameter"] == parameter)]
             for policy, parameter in best.items()
         ]
-        rows.append({"part": part, **best, **_difference(returns[1], returns[0])})
+        rows.append({"part": part, **best, **difference(returns[1], returns[0])})
     return pd.DataFrame(rows)
 
 
@@ -67,11 +67,11 @@ def gradients(runs: pd.DataFrame, through: str, held: str) -> pd.DataFrame:
     for omega in sorted(without["parameter"].unique()):
         one, other = (group[group["parameter"] == omega] for group in (with_it, without))
         means = {"through": one["mean_return"].mean(), "held": other["mean_return"].mean()}
-        rows.append({"omega": omega, **means, **_difference(one, other)})
+        rows.append({"omega": omega, **means, **difference(one, other)})
     return pd.DataFrame(rows)
 
 
-def _difference(one: pd.DataFrame, other: pd.DataFrame) -> dict[str, Any]:
+def difference(one: pd.DataFrame, other: pd.DataFrame) -> dict[str, Any]:
     """How much more one earns than the other, by Welch's test."""
     test = stats.ttest_ind(one["mean_return"], other["mean_return"], equal_var=False)
     low, high = test.confidence_interval(LEVEL)

@@ -1,0 +1,132 @@
+"""The item on target networks: cells that are resumed, and verdicts by its rule."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from mellowmax.environments import two_state
+from mellowmax.experiments import Outcome, style
+from mellowmax.experiments.item import LongItem, Stopped, Work
+from mellowmax.experiments.items import deepmellow
+
+SMALL = deepmellow.Config(
+    ("acrobot",), (60,), (2.0, 5.0), runs=4, hidden=4, capacity=50, learning_starts=20
+)
+METHODS = (deepmellow.MAX, deepmellow.WITHOUT, deepmellow.MELLOWMAX)
+
+
+@pytest.fixture(scope="module")
+def cell():
+    """The two states stand in for the acrobot, which takes longer to compile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(deepmellow.ENVIRONMENTS, "acrobot", two_state)
+        yield deepmellow.run(deepmellow.cells(SMALL)["acrobot"])
+
+
+def made_up(effects, runs=200, spread=1.0):
+    """A cell in which each method earns so much on average; mellowmax by omega."""
+    rng = np.random.default_rng(0)
+    settings = [
+        (METHODS[0], math.inf),
+        (METHODS[1], math.inf),
+        (METHODS[2], 2.0),
+        (METHODS[2], 5.0),
+    ]
+    rows = [
+        {"method": method, "omega": omega, "environment": "acrobot", "run": run, "episodes": 50}
+        | {"returns": effect + spread * rng.normal() + np.arange(10) / 10}
+        for (method, omega), effect in zip(settings, effects, strict=True)
+        for run in range(runs)
+    ]
+    return deepmellow.tables(SMALL, {"acrobot": pd.DataFrame(rows)})
+
+
+def test_a_cell_has_every_run_of_every_setting(cell):
+    assert len(cell) == 4 * 4
+    assert cell.groupby(["method", "omega"], sort=False).size().index.tolist() == [
+        (METHODS[0], math.inf),
+        (METHODS[1], math.inf),
+        (METHODS[2], 2.0),
+        (METHODS[2], 5.0),
+    ]
+    assert {len(x) for x in cell["returns"]} == {30}
+    assert len({np.asarray(x).tobytes() for x in cell["returns"]}) == 4 * 4  # each by itself
+
+
+def test_a_cell_that_was_stopped_is_resumed(cell, tmp_path, monkeypatch):
+    monkeypatch.setitem(deepmellow.ENVIRONMENTS, "acrobot", two_state)
+    assert isinstance(deepmellow, LongItem)
+    spec = deepmellow.cells(SMALL)["acrobot"]
+    with pytest.raises(Stopped):
+        deepmellow.resume(spec, Work(tmp_path, lambda share: share > 0.3))
+    again = deepmellow.resume(spec, Work(tmp_path))
+    pd.testing.assert_frame_equal(again, cell)
+
+
+def test_tables_and_figures_are_as_they_are_described(cell):
+    tables = deepmellow.tables(SMALL, {"acrobot": cell})
+    assert {name: list(table.columns) for name, table in tables.items()} == {
+        name: list(columns) for name, columns in deepmellow.COLUMNS.items()
+    }
+    with style.styled():
+        assert set(deepmellow.plot(tables)) == set(deepmellow.CAPTIONS)
+    both = pd.concat([cell, cell.assign(environment="lunar_lander")])
+    with style.styled():
+        deepmellow.plot(deepmellow.tables(SMALL, {"both": both}))
+
+
+def test_intervals_are_student_s():
+    tables = made_up((0.0, -1.0, 1.0, 2.0), runs=12)
+    means = tables["means"].set_index(["method", "omega"])
+    earned = tables["runs"].query("omega == 5")["mean_return"]
+    low, high = stats.t.interval(0.95, 11, earned.mean(), stats.sem(earned))
+    row = means.loc[(METHODS[2], 5.0)]
+    assert (row["low"], row["high"], row["runs"]) == pytest.approx((low, high, 12))
+    curves = tables["curves"].query("omega == 5")
+    assert curves["episode"].tolist() == [2.5 + 5 * i for i in range(10)]
+    np.testing.assert_allclose(np.diff(curves["mean_return"]), 0.1)
+
+
+def test_the_best_omega_is_chosen_by_other_runs_than_it_is_judged_by():
+    tables = made_up((0.0, 0.0, 1.0, 1.0), runs=8)
+    runs = tables["runs"].copy()
+    runs.loc[(runs["omega"] == 2) & (runs["run"] % 2 == 0), "mean_return"] = 100.0
+    found = deepmellow._differences(runs).set_index("question").loc[deepmellow.SPARED]
+    assert found["omega"] == 2
+    assert found["runs"] == 4
+    assert abs(found["difference"]) < 5
+
+
+@pytest.mark.parametrize(
+    ("effects", "holds"),
+    [
+        ((0.0, -1.0, 1.0, 2.0), (True, True, True)),
+        ((0.0, -1.0, -3.0, 0.0), (True, True, False)),
+        ((0.0, 1.0, -3.0, -2.0), (False, False, False)),
+    ],
+)
+def test_the_verdict_is_by_the_rule(effects, holds):
+    """Methods that are equal come out as different once in 20 times, and here they do not."""
+    verdict = deepmellow.judge(made_up(effects))
+    assert tuple(claim.holds for claim in verdict.claims) == holds
+    few = deepmellow.judge(made_up(effects, runs=99))
+    assert [claim.holds for claim in few.claims] == [None] * 3
+    assert few.outcome is Outcome.UNDECIDED
+    assert few.summary.startswith("Too few to judge: it takes 100 runs")
+    assert "at omega" in verdict.summary
+
+
+def test_the_scales():
+    quick, whole = deepmellow.SCALES["quick"], deepmellow.SCALES["paper"]
+    assert set(deepmellow.cells(quick)) == {"acrobot"}
+    assert set(deepmellow.cells(whole)) == {"acrobot", "lunar_lander"}
+    assert whole.runs >= deepmellow.ENOUGH > quick.runs
+    spec = deepmellow.cells(whole)["lunar_lander"]
+    assert spec["episodes"] == [whole.episodes[1]]
+    assert dataclasses.asdict(deepmellow.Config(**spec))["runs"] == whole.runs
