@@ -16,7 +16,7 @@ from jax import lax
 
 from ..checkpoint import BlockState
 from ..dqn import Dqn, DqnState
-from ..network import Network, Policy
+from ..network import Policy
 from ..replay import Replay, Transitions
 from ..rollouts.gymnasium import GymnasiumRollouts, episode_seeds
 from .compiled import LEARNING
@@ -81,20 +81,43 @@ class SteppedLoop:
             return
         with contextlib.closing(self.rollouts.fleet(1)) as fleet:
             game = _Game(fleet, keys, run, self.rollouts.max_steps)
-            learned = run.learned
+            flat = _Flat.of(learners, run.learned)
             while left > 0:
                 ended: list[Ended] = []
                 begin, fine = game.steps, True
                 while fine and game.steps - begin < STEPS and len(ended) < left:
-                    moved = game.play(learners, learned.network, left - len(ended))
-                    learned, finite = _learn(learners, learned, keys, moved.arrays())
+                    moved = game.play(flat, learners.train_frequency, left - len(ended))
+                    learned, finite = _learn(*flat, keys, moved.arrays())
+                    flat = flat._replace(learned=learned)
                     ended += moved.ended
                     fine = bool(np.asarray(finite)[0])  # slow to index while it is JAX's
                 left -= len(ended)
-                yield Learned(_Run(learned, game.number, game.actions), ended, game.steps - begin)
+                states = _Run(flat.unflattened(), game.number, game.actions)
+                yield Learned(states, ended, game.steps - begin)
                 if not fine:
                     what, when = "weight or a reward", f"after {game.steps} steps"
                     raise diverged(block.first, what, when)
+
+
+class _Flat(NamedTuple):
+    """A learner and what it has learned as lists of arrays: a call walks through modules slowly."""
+
+    tree: jax.tree_util.PyTreeDef
+    """Of both."""
+    learner: list[jax.Array]
+    learned: list[jax.Array]
+    """The network's come first."""
+
+    @classmethod
+    def of(cls, learners: Dqn, learned: DqnState) -> _Flat:
+        """With an axis of one lane first."""
+        tree = jax.tree.structure((learners, learned))
+        return cls(tree, *map(jax.tree.leaves, (learners, learned)))
+
+    def unflattened(self) -> DqnState:
+        """What has been learned."""
+        learned: DqnState = jax.tree.unflatten(self.tree, [*self.learner, *self.learned])[1]
+        return learned
 
 
 class _Moved:
@@ -126,15 +149,13 @@ class _Game:
         for action in before.tolist():  # those of a run that is resumed
             self._take(action)
 
-    def play(self, learners: Dqn, network: Network, episodes: int) -> _Moved:
+    def play(self, flat: _Flat, frequency: int, episodes: int) -> _Moved:
         """Steps until an update may be due, or so many episodes have ended."""
-        frequency = learners.train_frequency
         moved = _Moved(frequency)
-        leaves, tree = jax.tree.flatten(network)
         while len(moved.ended) < episodes:
             before = self.seen
-            where = (np.uint32(self.steps), self.number, np.int32(self.taken))
-            action = int(np.asarray(_act(learners, tree, leaves, self.keys, *where, before))[0])
+            at = np.array([self.steps, self.number[0], self.taken], np.int32)
+            action = int(np.asarray(_act(*flat, self.keys, at, before))[0])
             reward, terminated, truncated = self._take(action)
             moved.steps.append((before[0], action, reward, terminated, self.seen[0]))
             self.steps += 1
@@ -173,52 +194,56 @@ def _episode_keys(keys: jax.Array, numbers: jax.Array) -> jax.Array:
     return episodes
 
 
-@functools.partial(jax.jit, static_argnums=1)
+@functools.partial(jax.jit, static_argnums=0)
 def _act(
-    learners: Dqn,
     tree: jax.tree_util.PyTreeDef,
-    network: list[jax.Array],
+    learner: list[jax.Array],
+    learned: list[jax.Array],
     keys: jax.Array,
-    step: jax.Array,
-    number: jax.Array,
-    taken: jax.Array,
+    at: jax.Array,
     seen: jax.Array,
 ) -> jax.Array:
-    """An action of a run; all but two numbers have an axis of one lane first.
+    """An action of a run, with an axis of one lane first.
 
     Args:
-        learners: that of the run.
-        tree: of the network.
-        network: its arrays: a call walks through modules slowly.
+        tree: as `_Flat` has it, as the next two.
+        learner: that of the run.
+        learned: what it has learned so far.
         keys: of the run.
-        step: how many steps the run has taken.
-        number: of its episode.
-        taken: how many steps the episode has had.
+        at: how many steps the run has taken, the number of its episode, and how many steps that
+            has had.
         seen: what is seen then.
     """
-    lane = (learners, jax.tree.unflatten(tree, network), keys, number, seen)
-    learner, values, key, episode, seen = jax.tree.map(lambda x: x[0], lane)
-    of_step = jax.random.fold_in(jax.random.fold_in(key, episode), taken + 1)
+    lane = (jax.tree.unflatten(tree, [*learner, *learned]), keys, seen)
+    (one, state), key, seen = jax.tree.map(lambda x: x[0], lane)
+    of_step = jax.random.fold_in(jax.random.fold_in(key, at[1]), at[2] + 1)
     uniform = jax.random.uniform(of_step, dtype=jnp.float32)
-    return learner.act(values, step, uniform, seen)[None]
+    action: jax.Array = one.act(state.network, at[0], uniform, seen)
+    return action[None]
 
 
-@functools.partial(jax.jit, donate_argnums=1)
+@functools.partial(jax.jit, static_argnums=0, donate_argnums=2)
 def _learn(
-    learners: Dqn, learned: DqnState, keys: jax.Array, moved: tuple[Transitions, jax.Array]
-) -> tuple[DqnState, jax.Array]:
+    tree: jax.tree_util.PyTreeDef,
+    learner: list[jax.Array],
+    learned: list[jax.Array],
+    keys: jax.Array,
+    moved: tuple[Transitions, jax.Array],
+) -> tuple[list[jax.Array], jax.Array]:
     """Record the steps of a run, and let it learn if an update is due.
 
     Args:
-        learners: that of the run, with an axis of one lane first.
-        learned: what it has learned so far, likewise.
-        keys: of the run, likewise.
+        tree: as `_Flat` has it, as the next two.
+        learner: that of the run.
+        learned: what it has learned so far.
+        keys: of the run.
         moved: its steps since the last time, and which of them count.
 
     Returns:
         What it has learned by then, and whether all is finite.
     """
-    learner, state, key = jax.tree.map(lambda x: x[0], (learners, learned, keys))
+    lane = (jax.tree.unflatten(tree, [*learner, *learned]), keys)
+    (one, state), key = jax.tree.map(lambda x: x[0], lane)
 
     def record(
         carry: tuple[Replay, jax.Array], moved: tuple[Transitions, jax.Array]
@@ -230,6 +255,5 @@ def _learn(
     (replay, fine), _ = lax.scan(record, (state.replay, jnp.bool_(True)), moved)
     state = dataclasses.replace(state, replay=replay)
     of_update = jax.random.fold_in(jax.random.fold_in(key, LEARNING), replay.count)
-    state, finite = learner.learn(state, of_update, fine)
-    result: tuple[DqnState, jax.Array] = jax.tree.map(lambda x: x[None], (state, fine & finite))
-    return result
+    state, finite = one.learn(state, of_update, fine)
+    return [x[None] for x in jax.tree.leaves(state)], (fine & finite)[None]

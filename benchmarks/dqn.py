@@ -1,0 +1,141 @@
+"""DQN on CartPole-v1: steps per second of one run on two cores, and the return that is reached.
+
+`make bench` runs it. The peers are Stable-Baselines3 and a single file of PyTorch in the manner of
+CleanRL (`peers/torch_dqn.py`, which says what it is), in an environment of their own that is made
+on the first run in `build/bench`. All have the same settings, but for the loss: each peer is
+compared with our learner under its own. A run is timed from the first update on. `--steps` and
+`--seeds` make it smaller, `--no-peer` leaves the peers out.
+
+A step is a call of JAX here. JAX hands it to another thread unless told not to, which takes longer
+than the step itself, so it is told (`jax_cpu_enable_async_dispatch`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import time
+from pathlib import Path
+
+import jax
+
+jax.config.update("jax_cpu_enable_async_dispatch", False)
+
+import numpy as np
+import optax
+from venvs import python_of
+
+from mellowmax import Max, Mellowmax
+from mellowmax.deep import dqn, evaluate, train
+from mellowmax.environments import acrobot
+
+ENVIRONMENT = "CartPole-v1"
+EPISODES = 50
+"""How many the greedy policy plays at the end."""
+SETTINGS = {
+    "learning_rate": 1e-3,
+    "discount": 0.99,
+    "target": 250,
+    "hidden": 64,
+    "depth": 2,
+    "capacity": 10_000,
+    "minibatch": 64,
+    "learning_starts": 1000,
+    "train_frequency": 4,
+    "first_epsilon": 1.0,
+    "last_epsilon": 0.05,
+    "exploration_steps": 5000,
+}
+CLIPPED = optax.chain(optax.clip_by_global_norm(10.0), optax.scale_by_adam())
+LEARNERS = {
+    "ours, squared loss": dqn(Max(), **SETTINGS),
+    "ours, Huber's loss and clipping": dqn(Max(), **SETTINGS, huber=1.0, optimiser=CLIPPED),
+    "ours, mellowmax 5, no target": dqn(Mellowmax(5.0), **{**SETTINGS, "target": None}),
+}
+PEERS = {
+    "one file of PyTorch": ("torch_dqn.py", "ours, squared loss"),
+    "Stable-Baselines3": ("sb3_dqn.py", "ours, Huber's loss and clipping"),
+}
+INSTALLS = (["torch==2.13.0", "gymnasium==1.2.3", "numpy==2.4.6"], ["stable-baselines3==2.7.1"])
+
+
+class Clock:
+    """Stops a training after some steps, and times those that learn."""
+
+    def __init__(self, steps):
+        self.steps, self.first, self.last = steps, None, None
+
+    def __call__(self, progress):
+        """As the callback of `train`."""
+        now = (progress.steps, time.perf_counter())
+        if self.first is None and progress.steps >= SETTINGS["learning_starts"]:
+            self.first = now
+        self.last = now
+        return progress.steps >= self.steps
+
+    @property
+    def rate(self):
+        """Steps per second, from the first update on."""
+        return (self.last[0] - self.first[0]) / (self.last[1] - self.first[1])
+
+
+def ours(learner, steps, seed):
+    """`(steps per second, mean return)` of one run, once it has been compiled."""
+    train(learner, ENVIRONMENT, episodes=80, seed=99, workers=0)
+    clock = Clock(steps)
+    result = train(learner, ENVIRONMENT, episodes=steps, seed=seed, workers=0, callback=clock)
+    policy = jax.tree.map(lambda x: x[0], result.policies)
+    return clock.rate, evaluate(policy, ENVIRONMENT, episodes=EPISODES, workers=0).mean
+
+
+def theirs(script, steps, seed):
+    """The same of a peer."""
+    path = Path(__file__).parent / "peers" / script
+    command = [python_of("dqn", *INSTALLS), path, json.dumps(SETTINGS), str(steps), str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    return found["steps_per_second"], found["mean_return"]
+
+
+def compiled(steps):
+    """Steps per second of as many runs as there are cores and more, in a compiled environment."""
+    learner = dqn(Max(), **SETTINGS)
+    train(learner, acrobot.params(), episodes=5)
+    runs, episodes = 8, max(1, steps // 400)
+    began = time.perf_counter()
+    result = train(learner, acrobot.params(), episodes=episodes, runs=runs)
+    return result.lengths.sum() / (time.perf_counter() - began)
+
+
+def main():
+    """Print the comparison."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=40_000)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--no-peer", action="store_true")
+    chosen = parser.parse_args()
+    print(f"DQN on {ENVIRONMENT}, {chosen.steps:,} steps, {chosen.seeds} runs one after another")
+    print("                                  steps/s   greedy return   runs")
+    found = {}
+    jobs = {name: (ours, learner) for name, learner in LEARNERS.items()}
+    if not chosen.no_peer:
+        jobs |= {name: (theirs, script) for name, (script, _) in PEERS.items()}
+    for name, (function, what) in jobs.items():
+        rates, returns = zip(
+            *(function(what, chosen.steps, seed) for seed in range(chosen.seeds)), strict=True
+        )
+        found[name] = np.median(rates)
+        error = np.std(returns, ddof=1) / math.sqrt(len(returns)) if len(returns) > 1 else math.nan
+        each = ", ".join(f"{x:.0f}" for x in returns)
+        earned = f"{np.mean(returns):6.0f} +- {error:3.0f}"
+        print(f"{name:32s} {found[name]:8,.0f} {earned:>15s}   {each}", flush=True)
+    if not chosen.no_peer:
+        for name, (_, own) in PEERS.items():
+            print(f"{own}: {found[own] / found[name]:.1f} x the steps of {name}")
+    print(f"\n8 runs on the compiled acrobot: {compiled(chosen.steps):,.0f} steps/s in all")
+
+
+if __name__ == "__main__":
+    main()
