@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,11 @@ from array_api_compat import (
 )
 
 from .._typing import Array, ArrayLike, ArrayT, Key, Mask, Namespace, Numbers, Parameter, Shape
+from . import small
 from .libraries import truth
+
+if TYPE_CHECKING:
+    from .row_function import RowFunction
 
 __all__ = [
     "check_key",
@@ -37,7 +41,7 @@ __all__ = [
 
 
 def reduce_rows(
-    function: Callable[..., Array],
+    function: RowFunction,
     q: ArrayT | Numbers,
     parameter: Parameter = 0.0,
     *,
@@ -50,17 +54,21 @@ def reduce_rows(
 
     `name` is that of the parameter.
     """
-    rows = _Rows(q, parameter, name, axis, where)
-    result = rows.xp.reshape(rows.apply(function), rows.shape)
-    if keepdims:
-        result = rows.xp.expand_dims(result, axis=rows.axis)
-    elif not rows.shape:
-        result = result[()]  # NumPy's own functions give a scalar here
-    return cast(ArrayT, result)
+
+    def of_any(q: ArrayLike, parameter: Parameter) -> Array:
+        rows = _Rows(q, parameter, name, axis, where)
+        result = rows.xp.reshape(rows.apply(function), rows.shape)
+        return rows.xp.expand_dims(result, axis=rows.axis) if keepdims else result
+
+    q = _no_list(q)
+    result = small.answer(function.ordinary, q, parameter, axis, where, of_any, keepdims)
+    if result is None:
+        result = of_any(q, parameter)
+    return cast(ArrayT, result if result.ndim else result[()])  # NumPy's own give a scalar here
 
 
 def map_rows(
-    function: Callable[..., Array],
+    function: RowFunction,
     q: ArrayT | Numbers,
     parameter: Parameter = 0.0,
     *,
@@ -72,9 +80,15 @@ def map_rows(
 
     `name` is that of the parameter.
     """
-    rows = _Rows(q, parameter, name, axis, where)
-    actions_last = rows.xp.reshape(rows.apply(function), (*rows.shape, rows.n_actions))
-    return cast(ArrayT, move_axis(rows.xp, actions_last, -1, rows.axis))
+
+    def of_any(q: ArrayLike, parameter: Parameter) -> Array:
+        rows = _Rows(q, parameter, name, axis, where)
+        actions_last = rows.xp.reshape(rows.apply(function), (*rows.shape, rows.n_actions))
+        return move_axis(rows.xp, actions_last, -1, rows.axis)
+
+    q = _no_list(q)
+    result = small.answer(function.ordinary, q, parameter, axis, where, of_any)
+    return cast(ArrayT, of_any(q, parameter) if result is None else result)
 
 
 def move_axis(xp: Namespace, x: Array, source: int, target: int) -> Array:
@@ -88,6 +102,8 @@ def check_parameter(
     name: str, value: object, low: float = -math.inf, high: float = math.inf
 ) -> None:
     """Raise unless `value` is a number in [low, high]; a value that is only traced passes."""
+    if type(value) is float and low <= value <= high:
+        return
     rule = "a number" if math.isinf(low) and math.isinf(high) else f"in [{low:g}, {high:g}]"
     check_unmasked(name, value)
     if isinstance(value, list | tuple):
@@ -147,6 +163,14 @@ def check_key(xp: Namespace, key: Key) -> None:
         raise TypeError(f"`key` must be {rule}, got {' '.join(repr(key).split())}")
     if seed and key < 0:
         raise ValueError(f"`key` must be at least 0 where it is a seed, got {key}")
+
+
+def _no_list(q: ArrayT | Numbers) -> ArrayT | Numbers:
+    """The values, as an array if they are in lists."""
+    if not isinstance(q, list | tuple):
+        return q
+    check_unmasked("q", q)
+    return cast(ArrayT, _of_lists("q", q))
 
 
 class _Rows:

@@ -9,6 +9,7 @@ Mellowmax's policy is Boltzmann's too, at an inverse temperature of each row's o
 from __future__ import annotations
 
 from .._typing import Array, Namespace
+from . import ordinary
 from .gaps import (
     Gaps,
     boltzmann_weights,
@@ -117,10 +118,14 @@ def _logarithm(distribution: Kernel) -> Kernel:
 greedy = RowFunction(_greedy)
 uniform = RowFunction(_uniform)
 epsilon_greedy = RowFunction(_epsilon_greedy)
-boltzmann = RowFunction(_boltzmann)
-mellowmax = RowFunction(_mellowmax, given=relative_temperature, has_extremes=True)
+boltzmann = RowFunction(_boltzmann, ordinary=ordinary.boltzmann_policy)
+mellowmax = RowFunction(
+    _mellowmax, given=relative_temperature, has_extremes=True, ordinary=ordinary.policy
+)
 log_greedy = RowFunction(_logarithm(_greedy))
 log_uniform = RowFunction(_logarithm(_uniform))
 log_epsilon_greedy = RowFunction(_logarithm(_epsilon_greedy))
-log_boltzmann = RowFunction(_log_boltzmann)
-log_mellowmax = RowFunction(_log_mellowmax, given=relative_temperature, has_extremes=True)
+log_boltzmann = RowFunction(_log_boltzmann, ordinary=ordinary.boltzmann_log_policy)
+log_mellowmax = RowFunction(
+    _log_mellowmax, given=relative_temperature, has_extremes=True, ordinary=ordinary.log_policy
+)

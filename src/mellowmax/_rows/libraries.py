@@ -1,6 +1,7 @@
 """What the Array API standard does not have, and each library does in its own way.
 
 - `truth`: is a condition known now, or only when a traced program runs?
+- `holds_numbers`: the same of a tensor of PyTorch's;
 - `iterate`: a loop that leaves as soon as every row has converged;
 - `add_up`: a sum over actions;
 - `power_of_two`: the bits of a number without its digits;
@@ -29,8 +30,19 @@ from .._typing import Array, Key, Namespace, Shape
 
 if TYPE_CHECKING:
     import jax
+    import torch
 
-__all__ = ["Carry", "State", "add_up", "iterate", "power_of_two", "truth", "uniform"]
+__all__ = [
+    "Carry",
+    "State",
+    "add_up",
+    "holds_numbers",
+    "is_traced",
+    "iterate",
+    "power_of_two",
+    "truth",
+    "uniform",
+]
 
 State: TypeAlias = tuple[Array, ...]
 """What a loop carries from step to step."""
@@ -45,12 +57,42 @@ FEW_ACTIONS = 8
 
 def truth(condition: Array | bool) -> bool | None:
     """The value of a condition, or None while it is being traced and has none."""
+    if is_traced(condition):
+        return None
     try:
         return bool(condition)
     except Exception as error:  # each library has its own class for this
         if "Tracer" in type(error).__name__ or "vmap" in str(error):
             return None
         raise
+
+
+def is_traced(x: object) -> bool:
+    """Is it a tensor that stands for numbers in a program that PyTorch compiles or exports?
+
+    To ask such a tensor for its truth would leave a trace in that program.
+    """
+    return type(x).__name__ in ("FakeTensor", "FunctionalTensor") or getattr(x, "is_meta", False)
+
+
+def holds_numbers(x: torch.Tensor) -> bool:
+    """Are the numbers of a tensor there, and does nothing follow what is done with it but autograd?
+
+    Not so for `torch.compile`, `torch.export` and `make_fx`, for `torch.func`, for forward-mode
+    derivatives, for a trace of `torch.jit`, and on the meta device.
+    """
+    import torch
+
+    return (
+        type(x) in (torch.Tensor, torch.nn.Parameter)
+        and x.layout is torch.strided
+        and not x.is_meta
+        and torch._C._has_storage(x)
+        and not torch._C._are_functorch_transforms_active()
+        and not torch._C._len_torch_dispatch_stack()
+        and torch.autograd.forward_ad._current_level < 0
+        and torch._C._get_tracing_state() is None
+    )
 
 
 def iterate(

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from array_api_compat import is_jax_namespace, is_numpy_namespace, is_torch_namespace
 
 from .._typing import Array, Namespace
+from . import ordinary
 from .gaps import are_ordinary, ordinary_rows
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class RowFunction:
         has_extremes: does the kernel compute much that only rows with extreme numbers need? Then
             JAX compiles it without that too, and on a CPU tests each chunk. (Other libraries know
             the numbers when they compute.)
+        ordinary: the kernel for small batches of ordinary rows.
     """
 
     def __init__(
@@ -66,12 +68,14 @@ class RowFunction:
         given: RowFunction | None = None,
         on_accelerator: Kernel | None = None,
         has_extremes: bool = False,
+        ordinary: ordinary.Kernel | None = None,
     ) -> None:
         self.kernel = kernel
         self.derivatives = tuple(derivatives)
         self.given = given
         self.on_accelerator = on_accelerator or kernel
         self.has_extremes = has_extremes
+        self.ordinary = ordinary
 
     def __call__(self, xp: Namespace, *arrays: Array | None) -> Array:
         if is_jax_namespace(xp):

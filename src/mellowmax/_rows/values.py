@@ -8,7 +8,7 @@ own: its weights sum to 1, and can be negative.
 from __future__ import annotations
 
 from .._typing import Array, Namespace
-from . import distributions, one_pass
+from . import distributions, one_pass, ordinary
 from .gaps import (
     Gaps,
     boltzmann_weights,
@@ -124,4 +124,5 @@ mellowmax = RowFunction(
     _mellowmax,
     [distributions.boltzmann, mellowmax_by_omega],
     on_accelerator=one_pass.mellowmax,
+    ordinary=ordinary.mellowmax,
 )
