@@ -40,6 +40,12 @@ __all__ = [
 Floats: TypeAlias = npt.NDArray[np.float64]
 WEAKEST, STRONGEST = 2.0**-16, 2.0**16
 """The parameters for which gaps neither underflow nor overflow, whatever the finite values are."""
+NARROW = 2.0**-20
+"""The largest gap below which the ratio is nearer to its limit than rounding lets it be found."""
+SMALL = 2.0**-18
+"""What an exponent moves by in the last step but one: the cube of it is rounding."""
+WIDEST = 2.0**20
+"""The largest gap: beside a larger one the others are lost to rounding."""
 STEPS = 8
 """Of the search, at most: rows that need more have gaps of very different sizes."""
 STEPS_UNROLLED = 7
@@ -90,9 +96,8 @@ def search(xp: Any, rows: _Rows, target: Any, steps: int, is_known: bool = True)
 
     If the numbers are known, it ends when all steps are small.
     """
-    eps = float(xp.finfo(target.dtype).eps)
     gap, width = rows.gap, xp.amax(rows.gap, axis=0)
-    narrow = width < eps**0.5
+    narrow = width < NARROW
     some_narrow = not is_known or narrow.any()
     low = xp.log(gap.sum(axis=0) / rows.n / target) / width
     if some_narrow:
@@ -101,7 +106,7 @@ def search(xp: Any, rows: _Rows, target: Any, steps: int, is_known: bool = True)
     square = gap * gap
     powers = xp.stack([rows.present * xp.ones_like(gap), gap, square, square * gap])
     error = per_step = 1 + width
-    few, half, double = eps ** (1 / 3), 0.5 * xp.ones_like(width), 2 * xp.ones_like(width)
+    half, double = 0.5 * xp.ones_like(width), 2 * xp.ones_like(width)
     for _ in range(steps):
         total, first, second, third = (powers * xp.exp(-ratio * gap)).sum(axis=1)
         mean, second, third = first / total, second / first, third / first
@@ -114,9 +119,9 @@ def search(xp: Any, rows: _Rows, target: Any, steps: int, is_known: bool = True)
             step = xp.where(narrow, 0.0, step)
         ratio = xp.maximum(ratio + step, low)
         error = abs(step) * per_step  # of the exponents, before this step
-        if is_known and error.max() <= few:
+        if is_known and error.max() <= SMALL:
             break
-    return ratio, error <= few
+    return ratio, (error <= SMALL) & (width <= WIDEST)
 
 
 def ratio(xp: Any, q: Array, omega: Array, mask: Array | None) -> tuple[Any, Any]:
@@ -158,7 +163,8 @@ def mellowmax(q: Floats, omega: float, mask: npt.NDArray[np.bool_] | None) -> An
     def pulled_back(cotangent: Floats) -> Gradients:
         policy = weight / weight.sum(axis=0)
         width = rows.gap.max(axis=0)
-        if ((width > 0) & (width < 2.0**-16)).any():  # the difference of the two would be rounding
+        # The slope is the difference of two numbers, which must not be all rounding.
+        if not ((width == 0) | ((width >= 2.0**-16) & (width <= WIDEST))).all():
             return cotangent * policy, None
         slope = (d - (policy * rows.gap).sum(axis=0)) / omega**2
         return cotangent * policy, cotangent * slope
@@ -240,7 +246,7 @@ def _policy(
         variance = (policy * deviation * deviation).sum(axis=0)
         at_omega = weight_at_omega / weight_at_omega.sum(axis=0)
         moves = (at_omega - policy * (1 - ratio * deviation)) / variance
-        moves = np.where(rows.gap.max(axis=0) < 2.0**-26, 0.0, moves)  # to the limit of 1/2
+        moves = np.where(rows.gap.max(axis=0) < NARROW, 0.0, moves)
         return _through_exponents(rows, omega, policy, by_log, ratio, by_ratio * moves)
 
     return policy, lambda: exponent - np.log(total), through
