@@ -23,6 +23,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import operators, policies, softmax
+from ._rows.torch_compiler import allow_in_graph
 from .operators import *
 from .policies import *
 from .softmax import *
@@ -41,6 +42,13 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = ["__version__", *operators.__all__, *policies.__all__, *softmax.__all__]
+
+allow_in_graph(
+    getattr(module, name)
+    for module in (operators, policies)
+    for name in module.__all__
+    if name != "sample"  # which takes a generator of random numbers
+)
 
 _LOADED = ("operators", "policies", "softmax")
 _ON_FIRST_USE = (

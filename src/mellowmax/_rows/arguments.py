@@ -24,7 +24,7 @@ from array_api_compat import (
 
 from .._typing import Array, ArrayLike, ArrayT, Key, Mask, Namespace, Numbers, Parameter, Shape
 from . import small
-from .libraries import truth
+from .libraries import is_symbol, truth
 
 if TYPE_CHECKING:
     from .row_function import RowFunction
@@ -103,6 +103,8 @@ def check_parameter(
 ) -> None:
     """Raise unless `value` is a number in [low, high]; a value that is only traced passes."""
     if type(value) is float and low <= value <= high:
+        return
+    if is_symbol(value):
         return
     rule = "a number" if math.isinf(low) and math.isinf(high) else f"in [{low:g}, {high:g}]"
     check_unmasked(name, value)
@@ -290,9 +292,14 @@ def _broadcast(name: str, given: Shape, against: str, shape: Shape) -> Shape:
 
 
 def _broadcast_shapes(*shapes: Shape) -> Shape:
-    """The shape that all broadcast to; of JAX, where a size is only a symbol."""
-    if all(isinstance(size, int) for shape in shapes for size in shape):
+    """The shape that all broadcast to; of JAX or PyTorch, where a size is only a symbol."""
+    kinds = {type(size).__name__ for shape in shapes for size in shape}
+    if kinds <= {"int"}:
         return np.broadcast_shapes(*shapes)
+    if "SymInt" in kinds:
+        import torch
+
+        return tuple(torch.broadcast_shapes(*shapes))
     import jax.numpy as jnp
 
     return jnp.broadcast_shapes(*shapes)
@@ -309,6 +316,8 @@ def _of_lists(name: str, values: object) -> npt.NDArray[Any]:
 def _beside(xp: Namespace, q: Array, x: ArrayLike) -> Array:
     """A number or array in the dtype of `q` and on its device; JAX places its own."""
     place = None if is_jax_namespace(xp) else device(q)
+    if is_symbol(x):
+        return cast(Any, xp).full((), x, dtype=q.dtype, device=place)
     if not is_array_api_obj(x):
         return xp.asarray(x, dtype=q.dtype, device=place)
     array = xp.astype(cast(Array, x), q.dtype, copy=False)

@@ -1,7 +1,7 @@
 """What the Array API standard does not have, and each library does in its own way.
 
 - `truth`: is a condition known now, or only when a traced program runs?
-- `holds_numbers`: the same of a tensor of PyTorch's;
+- `is_traced`, `holds_numbers`: the same of a tensor of PyTorch's;
 - `iterate`: a loop that leaves as soon as every row has converged;
 - `add_up`: a sum over actions;
 - `power_of_two`: the bits of a number without its digits;
@@ -37,6 +37,7 @@ __all__ = [
     "State",
     "add_up",
     "holds_numbers",
+    "is_symbol",
     "is_traced",
     "iterate",
     "power_of_two",
@@ -70,9 +71,22 @@ def truth(condition: Array | bool) -> bool | None:
 def is_traced(x: object) -> bool:
     """Is it a tensor that stands for numbers in a program that PyTorch compiles or exports?
 
-    To ask such a tensor for its truth would leave a trace in that program.
+    To ask such a tensor for its truth would leave a trace in that program, or is an error.
     """
-    return type(x).__name__ in ("FakeTensor", "FunctionalTensor") or getattr(x, "is_meta", False)
+    if not type(x).__module__.startswith("torch"):
+        return False
+    import torch
+
+    wrappers = torch._C._functorch
+    while wrappers.is_functorch_wrapped_tensor(x):
+        x = wrappers.get_unwrapped(x)
+    is_plain = type(x) in (torch.Tensor, torch.nn.Parameter) and not cast(Any, x).is_meta
+    return not is_plain or torch._C._len_torch_dispatch_stack() > 0
+
+
+def is_symbol(x: object) -> bool:
+    """Is it a number that PyTorch's compiler takes for a variable?"""
+    return type(x).__name__ in ("SymFloat", "SymInt")
 
 
 def holds_numbers(x: torch.Tensor) -> bool:

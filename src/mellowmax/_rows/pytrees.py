@@ -8,13 +8,10 @@ when JAX looks for a compiled program, so it must be hashable.
 from __future__ import annotations
 
 import dataclasses
-import importlib.abc
-import importlib.util
-import sys
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from collections.abc import Sequence
 from typing import TypeAlias, TypeVar
+
+from .on_import import once_imported
 
 __all__ = ["pytree", "register"]
 
@@ -36,10 +33,7 @@ def register(cls: type) -> None:
     if cls in _seen:
         return
     _seen.add(cls)
-    if "jax" in sys.modules:
-        _register(cls)
-    else:
-        _once_jax_is_imported.calls.append(lambda: _register(cls))
+    once_imported("jax", lambda: _register(cls))
 
 
 def _register(cls: type) -> None:
@@ -73,38 +67,3 @@ def _parts(tree: object) -> Static:
         fields = {name: isinstance(x, str) or callable(x) for name, x in vars(tree).items()}
     names = tuple(name for name, is_static in fields.items() if not is_static)
     return names, tuple((name, getattr(tree, name)) for name in fields if name not in names)
-
-
-class _OnceJaxIsImported(importlib.abc.MetaPathFinder):
-    """Makes calls at the end of the first import of JAX."""
-
-    def __init__(self) -> None:
-        self.calls: list[Callable[[], None]] = []
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """JAX's own module spec, with the calls added to its loader; None for other modules."""
-        if name != "jax" or self not in sys.meta_path:
-            return None
-        sys.meta_path.remove(self)
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            sys.meta_path.insert(0, self)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def execute_and_call(module: ModuleType) -> None:
-                execute(module)
-                sys.meta_path.remove(self)
-                for call in self.calls:
-                    call()
-
-            spec.loader.exec_module = execute_and_call  # type: ignore[method-assign]
-        return spec
-
-
-_once_jax_is_imported = _OnceJaxIsImported()
-if "jax" not in sys.modules:
-    sys.meta_path.insert(0, _once_jax_is_imported)

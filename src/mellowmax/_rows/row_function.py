@@ -19,6 +19,7 @@ from array_api_compat import is_jax_namespace, is_numpy_namespace, is_torch_name
 from .._typing import Array, Namespace
 from . import ordinary
 from .gaps import are_ordinary, ordinary_rows
+from .libraries import is_traced
 
 if TYPE_CHECKING:
     import jax
@@ -58,6 +59,7 @@ class RowFunction:
             JAX compiles it without that too, and on a CPU tests each chunk. (Other libraries know
             the numbers when they compute.)
         ordinary: the kernel for small batches of ordinary rows.
+        compiled_by_torch: the kernel that PyTorch compiles, if it is another.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class RowFunction:
         on_accelerator: Kernel | None = None,
         has_extremes: bool = False,
         ordinary: ordinary.Kernel | None = None,
+        compiled_by_torch: Kernel | None = None,
     ) -> None:
         self.kernel = kernel
         self.derivatives = tuple(derivatives)
@@ -76,6 +79,7 @@ class RowFunction:
         self.on_accelerator = on_accelerator or kernel
         self.has_extremes = has_extremes
         self.ordinary = ordinary
+        self.compiled_by_torch = compiled_by_torch or kernel
 
     def __call__(self, xp: Namespace, *arrays: Array | None) -> Array:
         if is_jax_namespace(xp):
@@ -207,7 +211,8 @@ class RowFunction:
         class Function(torch.autograd.Function):  # type: ignore[misc]
             @staticmethod
             def forward(*arrays: torch.Tensor) -> torch.Tensor:
-                return rule._all_rows_at_once(rule.kernel, xp, *arrays)
+                kernel = rule.compiled_by_torch if is_traced(arrays[0]) else rule.kernel
+                return rule._all_rows_at_once(kernel, xp, *arrays)
 
             @staticmethod
             def setup_context(

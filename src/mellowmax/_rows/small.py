@@ -85,7 +85,7 @@ def _of_tensor(
     import torch
 
     tensors = [x for x in (q, parameter, where) if isinstance(x, torch.Tensor)]
-    if q.numel() > MOST or not all(map(holds_numbers, tensors)):
+    if not all(map(holds_numbers, tensors)) or q.numel() > MOST:
         return None
     if q.dtype not in (torch.float32, torch.float64):
         return None

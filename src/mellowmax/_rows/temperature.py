@@ -27,9 +27,10 @@ function, in closed form. Policies are computed from it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from .._typing import Array, Namespace
+from . import ordinary
 from .gaps import (
     Gaps,
     UnitRow,
@@ -49,6 +50,7 @@ from .gaps import (
 from .libraries import truth
 from .root import find_root, number, weighted_actions
 from .row_function import RowFunction
+from .torch_compiler import define_search
 
 __all__ = [
     "policy_exponents",
@@ -151,6 +153,16 @@ def _relative_temperature(xp: Namespace, q: Array, omega: Array, mask: Array | N
         return result
     tied = tied if g.infinite is None else tied & ~g.infinite
     return xp.where(tied, -root, result)
+
+
+def _in_fixed_steps(xp: Namespace, q: Any, omega: Any, mask: Any) -> Array:
+    """The same in a program that PyTorch compiles: as for ordinary rows, if all turn out to be."""
+    import torch
+
+    ratio, known = ordinary.ratio(torch, q.double(), omega[0].double(), mask)
+    at = ratio.to(q.dtype) * cast(Any, _parts_of_omega(xp, gaps(xp, q, omega, mask)))
+    result: Array = torch.ops.mellowmax.temperature(known, at, q, omega, mask)
+    return result
 
 
 def _average_gap(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
@@ -312,8 +324,12 @@ def _tied_moments(
 relative_by_q = RowFunction(_relative_by_q, has_extremes=True)
 relative_by_omega = RowFunction(_relative_by_omega, has_extremes=True)
 relative_temperature = RowFunction(
-    _relative_temperature, (relative_by_q, relative_by_omega), has_extremes=True
+    _relative_temperature,
+    (relative_by_q, relative_by_omega),
+    has_extremes=True,
+    compiled_by_torch=_in_fixed_steps,
 )
+define_search(_relative_temperature)
 
 
 # The temperature itself.
