@@ -44,3 +44,8 @@ import mellowmax.planning  # noqa: F401
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+collect_ignore = (
+    [] if importlib.util.find_spec("torch") else ["src/mellowmax/torch.py", "docs/howto/pytorch.md"]
+)
+"""Examples with PyTorch, where it is not installed."""

@@ -92,6 +92,7 @@ GYMNASIUM = [
         "gymnasium",
     ),
 ]
+TORCH = [("import mellowmax.torch", "`mellowmax.torch` needs PyTorch", "torch")]
 BOTH = [
     (
         "deep.train(learner, 'CartPole-v1', episodes=2)",
@@ -113,10 +114,10 @@ EXPERIMENTS = [
     ),
 ]
 LACKS = {
-    "": [*JAX, *GYMNASIUM, *EXPERIMENTS],
+    "": [*JAX, *GYMNASIUM, *EXPERIMENTS, *TORCH],
     "torch": [*JAX, *GYMNASIUM, *EXPERIMENTS],
-    "jax": [*GYMNASIUM, *BOTH, *EXPERIMENTS],
-    "gymnasium": [*JAX, *EXPERIMENTS],
+    "jax": [*GYMNASIUM, *BOTH, *EXPERIMENTS, *TORCH],
+    "gymnasium": [*JAX, *EXPERIMENTS, *TORCH],
     "experiments": [],
 }
 """What is tried where an extra is missing, what is said, and the extra that it names."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import mellowmax
+from conftest import torch
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "mellowmax"
@@ -28,7 +29,7 @@ ORDER = (
     {"operators"},
     {"policies"},
     {"softmax"},
-    {"properties", "mdp"},
+    {"properties", "mdp", "torch"},
     {"planning", "environments"},
     {"learning", "deep"},
     {"experiments", "explorer"},
@@ -54,6 +55,8 @@ def modules():
 
 
 MODULES = modules()
+WITHOUT_TORCH = set() if torch else {"torch"}
+"""What cannot be imported here."""
 
 
 def package_of(module):
@@ -166,7 +169,7 @@ print(mellowmax.properties.probe(mellowmax.Mean()).non_expansion.holds)
     assert holds == "True"
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", sorted(set(MODULES) - WITHOUT_TORCH))
 def test_all_is_what_a_module_defines_in_public(module):
     loaded = importlib.import_module(f"mellowmax.{module}")
     if not hasattr(loaded, "__all__"):
@@ -210,11 +213,11 @@ def test_the_promised_names():
 def test_every_public_subpackage_loads_on_first_use_and_completion_shows_the_public_names():
     modules = {"operators", "policies", "softmax", "properties"}
     packages = {"mdp", "planning", "environments", "learning", "deep"}
-    packages |= {"experiments", "explorer", "report"}
+    packages |= {"experiments", "explorer", "report", "torch"}
     assert set(dir(mellowmax)) == {*mellowmax.__all__, *modules, *packages}
     public = {m for m in MODULES if "." not in m and not m.startswith("_")} - {"cli"}
     assert public == modules | packages
-    for name in modules | packages:
+    for name in modules | packages - WITHOUT_TORCH:
         assert getattr(mellowmax, name) is importlib.import_module(f"mellowmax.{name}")
 
 

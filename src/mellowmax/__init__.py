@@ -16,7 +16,7 @@ The rest is loaded on first use: `mellowmax.mdp` and `mellowmax.planning` (model
 points), `mellowmax.environments`, `mellowmax.learning` and `mellowmax.deep` (tabular learning and
 policy gradient), `mellowmax.experiments` and `mellowmax.report` (the paper's figures and tables),
 `mellowmax.explorer` (the page of `mellowmax explore`), `mellowmax.properties` (what the paper asks
-of a softmax).
+of a softmax), `mellowmax.torch` (a softmax as a module of PyTorch).
 """
 
 import importlib
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from . import planning as planning
     from . import properties as properties
     from . import report as report
+    from . import torch as torch
 
 __version__ = "0.2.0"
 
@@ -61,6 +62,7 @@ _ON_FIRST_USE = (
     "planning",
     "properties",
     "report",
+    "torch",
 )
 
 

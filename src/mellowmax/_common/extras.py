@@ -26,6 +26,7 @@ TITLES = {
     "pyarrow": "PyArrow",
     "rich": "Rich",
     "scipy": "SciPy",
+    "torch": "PyTorch",
     "typer": "Typer",
 }
 """The modules that extras install, and their names in a sentence."""

@@ -24,7 +24,7 @@ from array_api_compat import (
 
 from .._typing import Array, ArrayLike, ArrayT, Key, Mask, Namespace, Numbers, Parameter, Shape
 from . import small
-from .libraries import is_symbol, truth
+from .libraries import as_number, is_symbol, truth
 
 if TYPE_CHECKING:
     from .row_function import RowFunction
@@ -102,9 +102,8 @@ def check_parameter(
     name: str, value: object, low: float = -math.inf, high: float = math.inf
 ) -> None:
     """Raise unless `value` is a number in [low, high]; a value that is only traced passes."""
-    if type(value) is float and low <= value <= high:
-        return
-    if is_symbol(value):
+    number = as_number(value)
+    if is_symbol(value) or (number is not None and low <= number <= high):
         return
     rule = "a number" if math.isinf(low) and math.isinf(high) else f"in [{low:g}, {high:g}]"
     check_unmasked(name, value)
@@ -113,8 +112,8 @@ def check_parameter(
     known = is_array_api_obj(value) or isinstance(value, int | float | np.generic)
     if not known or getattr(getattr(value, "dtype", None), "kind", "f") not in "fiubV":
         raise TypeError(f"`{name}` must be {rule}, got {value!r}")
-    number = cast(Array, value)  # or a scalar, which compares alike
-    fits = number == number if rule == "a number" else (number >= low) & (number <= high)
+    array = cast(Array, value)  # or a scalar, which compares alike
+    fits = array == array if rule == "a number" else (array >= low) & (array <= high)
     if is_array_api_obj(fits):
         fits = array_namespace(fits).all(fits)
     if truth(fits) is False:
@@ -317,7 +316,7 @@ def _beside(xp: Namespace, q: Array, x: ArrayLike) -> Array:
     """A number or array in the dtype of `q` and on its device; JAX places its own."""
     place = None if is_jax_namespace(xp) else device(q)
     if is_symbol(x):
-        return cast(Any, xp).full((), x, dtype=q.dtype, device=place)
+        return cast(Array, cast(Any, xp).full((), x, dtype=q.dtype, device=place))
     if not is_array_api_obj(x):
         return xp.asarray(x, dtype=q.dtype, device=place)
     array = xp.astype(cast(Array, x), q.dtype, copy=False)

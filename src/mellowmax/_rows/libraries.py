@@ -1,7 +1,7 @@
 """What the Array API standard does not have, and each library does in its own way.
 
 - `truth`: is a condition known now, or only when a traced program runs?
-- `is_traced`, `holds_numbers`: the same of a tensor of PyTorch's;
+- `is_traced`, `is_symbol`, `holds_numbers`, `as_number`: the same of what PyTorch has;
 - `iterate`: a loop that leaves as soon as every row has converged;
 - `add_up`: a sum over actions;
 - `power_of_two`: the bits of a number without its digits;
@@ -15,6 +15,7 @@ JAX and PyTorch are only ever imported for a caller who passed one of their arra
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -36,6 +37,7 @@ __all__ = [
     "Carry",
     "State",
     "add_up",
+    "as_number",
     "holds_numbers",
     "is_symbol",
     "is_traced",
@@ -82,6 +84,16 @@ def is_traced(x: object) -> bool:
         x = wrappers.get_unwrapped(x)
     is_plain = type(x) in (torch.Tensor, torch.nn.Parameter) and not cast(Any, x).is_meta
     return not is_plain or torch._C._len_torch_dispatch_stack() > 0
+
+
+def as_number(x: object) -> float | None:
+    """A number, or a tensor that holds one, as a plain number; None for anything else."""
+    if type(x) in (float, int):
+        return float(cast(float, x))
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(x, torch.Tensor) or x.ndim or not x.is_floating_point():
+        return None
+    return float(x.detach()) if holds_numbers(x) else None
 
 
 def is_symbol(x: object) -> bool:

@@ -7,9 +7,9 @@ itself: a value is right if it is finite, and a root is if the last step towards
 batch with a row where that is not so is left to the kernels that are right for every input.
 
 With the gaps `g = |omega| (max(q) - q)` mellowmax is `max(q) - d / |omega|`, where `d` is
-`-log(mean(exp(-g)))`. Its policy is `exp(-s g)`, normalised, with the ratio `s = b / omega` at which
-the average gap under it is `d`. `search` finds it by Halley's method on the logarithm, as `root`
-does, but without a bracket. A row that is so narrow that rounding would decide has the limit, 1/2.
+`-log(mean(exp(-g)))`. Its policy is `exp(-s g)`, normalised, with the ratio `s = b / omega` at
+which the average gap under it is `d`. `_search` finds it by Halley's method on the logarithm, as
+`root` does, but without a bracket. A row so narrow that rounding would decide has the limit, 1/2.
 
 Arrays are `[actions, rows]` here, or `[rows]` for one number a row, of NumPy or of PyTorch; `xp` is
 the library itself.
@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from .._typing import Array
+from .._typing import Bools, Floats
 
 __all__ = [
     "Answer",
@@ -37,7 +37,8 @@ __all__ = [
     "ratio",
 ]
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+Columns: TypeAlias = Any
+"""An array of NumPy's or a tensor of PyTorch's: what is asked of them here has the same names."""
 WEAKEST, STRONGEST = 2.0**-16, 2.0**16
 """The parameters for which gaps neither underflow nor overflow, whatever the finite values are."""
 NARROW = 2.0**-20
@@ -64,18 +65,20 @@ class Answer(NamedTuple):
     """From derivatives by the result to those by `q` and by the parameter."""
 
 
-Kernel: TypeAlias = Callable[[Floats, float, npt.NDArray[np.bool_] | None], Answer | None]
+Kernel: TypeAlias = Callable[[Floats, float, Bools | None], Answer | None]
 """A formula: `q [actions, rows]`, the parameter and a mask in; None where it is not known."""
 
 
 class _Rows(NamedTuple):
-    best: Any  # [rows] the best value, after turning the row around
-    gap: Any  # [actions, rows] `|omega|` times the distance below it; 0 where masked
-    present: Any  # [actions, rows] 1 for an action that counts, 0 for others; 1 if all count
-    n: Any  # [rows] how many count; a number if all do
+    best: Columns  # [rows] the best value, after turning the row around
+    gap: Columns  # [actions, rows] `|omega|` times the distance below it; 0 where masked
+    present: Columns  # [actions, rows] 1 for an action that counts, 0 for others; 1 if all count
+    n: Columns  # [rows] how many count; a number if all do
 
 
-def _rows(xp: Any, turned: Any, strength: Any, mask: Any) -> _Rows:
+def _rows(
+    xp: ModuleType, turned: Columns, strength: Columns | float, mask: Columns | None
+) -> _Rows:
     if mask is None:
         best = xp.amax(turned, axis=0)
         return _Rows(best, strength * (best - turned), 1.0, turned.shape[0])
@@ -85,13 +88,15 @@ def _rows(xp: Any, turned: Any, strength: Any, mask: Any) -> _Rows:
     return _Rows(best, gap, present, present.sum(axis=0))
 
 
-def _mellow_exponent(xp: Any, rows: _Rows, weight: Any) -> Any:
+def _mellow_exponent(xp: ModuleType, rows: _Rows, weight: Columns) -> Columns:
     """`d`, to full relative accuracy."""
     below = xp.expm1(-rows.gap).sum(axis=0) / rows.n
     return -xp.where(below > -0.25, xp.log1p(below), xp.log(weight.sum(axis=0) / rows.n))
 
 
-def search(xp: Any, rows: _Rows, target: Any, steps: int, is_known: bool = True) -> tuple[Any, Any]:
+def _search(
+    xp: ModuleType, rows: _Rows, target: Columns, steps: int, is_known: bool = True
+) -> tuple[Columns, Columns]:
     """The ratio of each row at which the average gap is the target; where the last step was small.
 
     If the numbers are known, it ends when all steps are small.
@@ -124,21 +129,21 @@ def search(xp: Any, rows: _Rows, target: Any, steps: int, is_known: bool = True)
     return ratio, (error <= SMALL) & (width <= WIDEST)
 
 
-def ratio(xp: Any, q: Array, omega: Array, mask: Array | None) -> tuple[Any, Any]:
+def ratio(
+    xp: ModuleType, q: Columns, omega: Columns, mask: Columns | None
+) -> tuple[Columns, Columns]:
     """The ratio of each row in a traced program, for any omega; is it right everywhere?"""
     strength = xp.abs(omega)
     rows = _rows(xp, q * xp.sign(omega), strength, mask)
     target = _mellow_exponent(xp, rows, rows.present * xp.exp(-rows.gap))
-    ratio, close = search(xp, rows, target, STEPS_UNROLLED, is_known=False)
+    ratio, close = _search(xp, rows, target, STEPS_UNROLLED, is_known=False)
     return ratio, (close & (strength >= WEAKEST) & (strength <= STRONGEST)).all()
 
 
 # What follows is for numbers that are known: NumPy's.
 
 
-def _start(
-    q: Floats, parameter: float, mask: npt.NDArray[np.bool_] | None
-) -> tuple[_Rows, Floats] | None:
+def _start(q: Floats, parameter: float, mask: Bools | None) -> tuple[_Rows, Floats] | None:
     """The rows, and their weights `exp(-g)`; None for a parameter that is not ordinary."""
     if not WEAKEST <= abs(parameter) <= STRONGEST:
         return None
@@ -151,7 +156,7 @@ def _proved(result: Floats, pulled_back: Callable[..., Any], of: Floats) -> Answ
     return Answer(result, pulled_back) if math.isfinite(of.sum()) else None
 
 
-def mellowmax(q: Floats, omega: float, mask: npt.NDArray[np.bool_] | None) -> Answer | None:
+def mellowmax(q: Floats, omega: float, mask: Bools | None) -> Answer | None:
     """Mellowmax of each row."""
     start = _start(q, omega, mask)
     if start is None:
@@ -172,7 +177,7 @@ def mellowmax(q: Floats, omega: float, mask: npt.NDArray[np.bool_] | None) -> An
     return _proved(result, pulled_back, result)
 
 
-def boltzmann_policy(q: Floats, beta: float, mask: npt.NDArray[np.bool_] | None) -> Answer | None:
+def boltzmann_policy(q: Floats, beta: float, mask: Bools | None) -> Answer | None:
     """Boltzmann's policy."""
     start = _start(q, beta, mask)
     if start is None:
@@ -186,9 +191,7 @@ def boltzmann_policy(q: Floats, beta: float, mask: npt.NDArray[np.bool_] | None)
     return _proved(policy, pulled_back, rows.gap)
 
 
-def boltzmann_log_policy(
-    q: Floats, beta: float, mask: npt.NDArray[np.bool_] | None
-) -> Answer | None:
+def boltzmann_log_policy(q: Floats, beta: float, mask: Bools | None) -> Answer | None:
     """Its logarithm."""
     start = _start(q, beta, mask)
     if start is None:
@@ -203,7 +206,7 @@ def boltzmann_log_policy(
     return _proved(_or_never(result, mask), pulled_back, result)
 
 
-def policy(q: Floats, omega: float, mask: npt.NDArray[np.bool_] | None) -> Answer | None:
+def policy(q: Floats, omega: float, mask: Bools | None) -> Answer | None:
     """Mellowmax's policy."""
     found = _policy(q, omega, mask)
     if found is None:
@@ -212,7 +215,7 @@ def policy(q: Floats, omega: float, mask: npt.NDArray[np.bool_] | None) -> Answe
     return Answer(policy, lambda cotangent: through(policy * cotangent))
 
 
-def log_policy(q: Floats, omega: float, mask: npt.NDArray[np.bool_] | None) -> Answer | None:
+def log_policy(q: Floats, omega: float, mask: Bools | None) -> Answer | None:
     """Its logarithm."""
     found = _policy(q, omega, mask)
     if found is None:
@@ -224,7 +227,7 @@ def log_policy(q: Floats, omega: float, mask: npt.NDArray[np.bool_] | None) -> A
 
 
 def _policy(
-    q: Floats, omega: float, mask: npt.NDArray[np.bool_] | None
+    q: Floats, omega: float, mask: Bools | None
 ) -> tuple[Floats, Callable[[], Floats], Callable[[Floats], Gradients]] | None:
     """Mellowmax's policy, its logarithm, and the way from the derivatives by the logarithm."""
     start = _start(q, omega, mask)
@@ -232,7 +235,7 @@ def _policy(
         return None
     rows, weight_at_omega = start
     d = _mellow_exponent(np, rows, weight_at_omega)
-    ratio, close = search(np, rows, d, STEPS)
+    ratio, close = _search(np, rows, d, STEPS)
     if not close.all():
         return None
     exponent = -ratio * rows.gap
@@ -269,9 +272,9 @@ def _through_exponents(
     return parameter * by_exponent, by_parameter
 
 
-def _of_present(cotangent: Floats, mask: npt.NDArray[np.bool_] | None) -> Floats:
+def _of_present(cotangent: Floats, mask: Bools | None) -> Floats:
     return cotangent if mask is None else np.where(mask, cotangent, 0.0)
 
 
-def _or_never(logarithm: Floats, mask: npt.NDArray[np.bool_] | None) -> Floats:
+def _or_never(logarithm: Floats, mask: Bools | None) -> Floats:
     return logarithm if mask is None else np.where(mask, logarithm, -math.inf)

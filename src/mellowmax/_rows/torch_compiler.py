@@ -1,8 +1,8 @@
 """What PyTorch's compilers see: operators and policies as formulas, and one search as a call.
 
 `torch.compile` reads Python code, and would stumble over that which makes rows of any caller's
-arguments. So each function is *allowed in its graph*: it is run with tensors that stand for numbers,
-and what it does with them is compiled and fused with what is around it.
+arguments. So each function is *allowed in its graph*: it is run with tensors that stand for
+numbers, and what it does with them is compiled and fused with what is around it.
 
 The search for mellowmax's temperature is a loop that ends when the numbers say so. A compiled
 program has the fixed number of steps that ordinary rows need, and then calls the operator
