@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 
 import gymnasium
 import jax
@@ -301,7 +302,28 @@ def test_what_diverges_is_said_and_can_still_be_read(learn, tmp_path):
     network = load_policy(tmp_path).policy.network
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(network))
     with pytest.raises(FloatingPointError, match=message):
-        learn(rate=1e38, episodes=80, checkpoint=tmp_path)
+        learn(rate=1e38, episodes=80, checkpoint=tmp_path)  # at once
+    with np.load(tmp_path / "runs-00000.npz") as file:
+        assert np.isfinite(file["returns"][file["lengths"] > 0]).all()
+
+
+class Priceless(Stopping):
+    """Its fifth reward is no number."""
+
+    rewards = 0
+
+    def step(self, action):
+        seen, reward, *ends = super().step(action)
+        Priceless.rewards += 1
+        return seen, math.nan if Priceless.rewards == 5 else reward, *ends
+
+
+def test_a_reward_that_is_no_number_ends_a_run(tmp_path):
+    learner = dqn(Max(), 0.02, discount=0.5, depth=0, capacity=100, learning_starts=10,
+                  train_frequency=1, last_epsilon=1.0, minibatch=16)  # fmt: skip
+    for _ in range(2):  # resumed, it has ended already
+        with pytest.raises(FloatingPointError, match="a reward that is not finite after 4 steps;"):
+            train(learner, Priceless, episodes=50, workers=0, checkpoint=tmp_path)
 
 
 class Launched:
@@ -372,13 +394,13 @@ def test_rollouts_that_play_whole_episodes_are_refused():
 @pytest.mark.release
 @pytest.mark.parametrize("target", [None, 50], ids=["DeepMellow", "DQN"])
 def test_cartpole_is_learned(target):
-    """The best mean return of 50 episodes in a row, on average over 4 runs; at random it is 22.
+    """The best mean return of 50 episodes in a row, on average over 8 runs; at random it is 22.
 
-    Of 12 other runs of DeepMellow it was 69 at least and 307 in the median, and 134 on average over
-    the four that were worst.
+    Of 16 other runs of DeepMellow it was 51 at least and 255 on average, with a standard deviation
+    of 146: the mean of 8 is below 100 about once in 1000 times.
     """
     softmax = Mellowmax(5.0) if target is None else Max()
-    result = train(dqn(softmax, target=target), "CartPole-v1", episodes=300, runs=4, seed=1)
+    result = train(dqn(softmax, target=target), "CartPole-v1", episodes=300, runs=8, seed=2)
     windows = np.lib.stride_tricks.sliding_window_view(result.returns, 50, 1).mean(-1)
     print(windows.max(1))
     assert result.returns[:, :20].mean() < 40

@@ -50,6 +50,9 @@ class DqnState(eqx.Module):
     """The state of the optimiser."""
     updates: jax.Array
     """How many there have been."""
+    sound: jax.Array
+    """Has everything been finite so far? An update by which a weight would not be is not made, and
+    the run has ended."""
     replay: Replay
     """It counts the steps of the run, too."""
 
@@ -110,6 +113,7 @@ class Dqn:
             None if self.target is None else network,
             self.optimiser.init(network),
             jnp.uint32(0),
+            jnp.bool_(True),
             Replay.empty(self.capacity, n_observations),
         )
 
@@ -135,34 +139,29 @@ class Dqn:
         """
         return Policy(network, EpsilonGreedy(self.epsilon(step))).act(uniform, seen)
 
-    def learn(
-        self, state: DqnState, key: jax.Array, stepped: jax.Array | bool = True
-    ) -> tuple[DqnState, jax.Array]:
+    def learn(self, state: DqnState, key: jax.Array, stepped: jax.Array | bool = True) -> DqnState:
         """An update, if the steps that were recorded make one due.
 
         Args:
             state: what has been learned so far.
             key: a JAX key, which draws the minibatch.
             stepped: was a step recorded since the last time?
-
-        Returns:
-            What has been learned now, and whether all of it is finite; if not, it is as before.
         """
         steps = state.replay.count
-        due = stepped & (steps % jnp.uint32(self.train_frequency) == 0)
+        due = stepped & state.sound & (steps % jnp.uint32(self.train_frequency) == 0)
         due &= steps >= jnp.uint32(max(1, self.learning_starts))
 
         # The buffer is not among what is chosen from: it would be copied.
-        def update(rest: DqnState) -> tuple[DqnState, jax.Array]:
+        def update(rest: DqnState) -> DqnState:
             learned = self.update(rest, state.replay.sample(key, self.minibatch))
             leaves = jax.tree.leaves(learned.network)
-            finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all()
-            kept: DqnState = jax.tree.map(lambda x, y: jnp.where(finite, x, y), learned, rest)
-            return kept, finite
+            sound = jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all()
+            kept: DqnState = jax.tree.map(lambda x, y: jnp.where(sound, x, y), learned, rest)
+            return dataclasses.replace(kept, sound=sound)
 
         rest = dataclasses.replace(state, replay=None)  # type: ignore[arg-type]
-        rest, finite = lax.cond(due, update, lambda rest: (rest, jnp.bool_(True)), rest)
-        return dataclasses.replace(rest, replay=state.replay), finite
+        learned: DqnState = lax.cond(due, update, lambda rest: rest, rest)
+        return dataclasses.replace(learned, replay=state.replay)
 
     def update(self, state: DqnState, steps: Transitions) -> DqnState:
         """A step of the optimiser.
@@ -182,7 +181,7 @@ class Dqn:
         if target is not None:
             renewed = updates % jnp.asarray(self.target).astype(jnp.uint32) == 0
             target = jax.tree.map(lambda x, y: jnp.where(renewed, x, y), network, target)
-        return DqnState(network, target, optimiser, updates, state.replay)
+        return DqnState(network, target, optimiser, updates, state.sound, state.replay)
 
     def targets(self, state: DqnState, steps: Transitions) -> jax.Array:
         """What the values of the actions taken are moved towards, `[B]`."""

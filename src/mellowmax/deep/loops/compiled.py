@@ -22,7 +22,7 @@ from ..rollouts.functional import FunctionalRollouts
 from ..rollouts.rollouts import LAUNCHED_AT_ONCE
 from .loop import Ended, Learned, diverged, initial_states
 
-__all__ = ["LEARNING", "CompiledLoop"]
+__all__ = ["LEARNING", "CompiledLoop", "check_sound"]
 
 STEPS = 512
 """How many steps of each lane a round has, about."""
@@ -100,7 +100,7 @@ class CompiledLoop:
         until = np.zeros(width, np.int32)
         until[: len(log.done)] = log.episodes
         while (log.done < log.episodes).any():
-            states, finite, played = _play(
+            states, played = _play(
                 rollouts.environment,
                 rollouts.max_steps,
                 params,
@@ -111,11 +111,16 @@ class CompiledLoop:
             )
             counts, *ended = (np.asarray(x).reshape(width, -1) for x in played)
             yield Learned(states, _in_turn(*ended), int(counts.sum()), counts.size)
-            wrong = ~np.asarray(finite)[: len(log.done)]
-            if wrong.any():
-                lane = int(wrong.argmax())
-                steps = int(np.asarray(states.learned.replay.count)[lane])
-                raise diverged(block.first + lane, "weight or a reward", f"after {steps} steps")
+            check_sound(states.learned, block)
+
+
+def check_sound(learned: DqnState, block: BlockState) -> None:
+    """Raise if a run of a block has diverged."""
+    wrong = ~np.asarray(learned.sound)[: len(block.log.done)]
+    if wrong.any():
+        lane = int(wrong.argmax())
+        steps = int(np.asarray(learned.replay.count)[lane])
+        raise diverged(block.first + lane, "weight or a reward", f"after {steps} steps")
 
 
 def _in_turn(
@@ -171,8 +176,8 @@ def _play(
         runs: where they are.
 
     Returns:
-        Where they are then, whether all is finite, and of every step of every lane whether it
-        counts, whether an episode ended with it, and the return and the length of that.
+        Where they are then, and of every step of every lane whether it counts, whether an episode
+        ended with it, and the return and the length of that.
     """
     lanes = (learners, keys, until, runs)
     one = functools.partial(_some_rounds, environment, max_steps, params)
@@ -199,10 +204,10 @@ def _some_rounds(
     frequency = learner.train_frequency
     of_learning = jax.random.fold_in(key, LEARNING)
 
-    def one_step(carry: tuple[_Run, jax.Array, jax.Array], i: jax.Array) -> Any:
-        (learned, episode), fine, stepped = carry
+    def one_step(carry: tuple[_Run, jax.Array], i: jax.Array) -> Any:
+        (learned, episode), stepped = carry
         whole = stepped & (learned.replay.count % jnp.uint32(frequency) == 0)
-        busy = fine & (episode.number < until) & ~whole
+        busy = learned.sound & (episode.number < until) & ~whole
         of_episode = jax.random.fold_in(key, episode.number)
         of_action, of_step = jax.random.split(jax.random.fold_in(of_episode, episode.step + 1))
         uniform = jax.random.uniform(of_action, dtype=jnp.float32)
@@ -211,10 +216,11 @@ def _some_rounds(
         reward, terminated = jnp.asarray(reward, jnp.float32), jnp.asarray(terminated, jnp.bool_)
         after = observe(environment, state, params)
         counts = busy & (episode.step >= 0)
-        fine &= ~counts | jnp.isfinite(reward)
-        counts, busy = counts & fine, busy & fine
+        sound = learned.sound & (~counts | jnp.isfinite(reward))
+        counts, busy = counts & sound, busy & sound
         moved = Transitions(episode.seen, action, reward, terminated, after)
-        learned = dataclasses.replace(learned, replay=learned.replay.add(moved, counts))
+        replay = learned.replay.add(moved, counts)
+        learned = dataclasses.replace(learned, sound=sound, replay=replay)
         earned = episode.earned + jnp.where(counts, reward, 0)
         length = episode.step + 1
         ends = counts & (terminated | (length >= max_steps))
@@ -228,18 +234,11 @@ def _some_rounds(
             lambda episode: episode,
             episode,
         )
-        return (_Run(learned, episode), fine, stepped | counts), (counts, ends, earned, length)
+        return (_Run(learned, episode), stepped | counts), (counts, ends, earned, length)
 
-    def one_round(carry: tuple[_Run, jax.Array], i: jax.Array) -> Any:
-        run, fine = carry
-        (run, fine, stepped), played = lax.scan(
-            one_step, (run, fine, jnp.bool_(False)), length=frequency
-        )
+    def one_round(run: _Run, i: jax.Array) -> Any:
+        (run, stepped), played = lax.scan(one_step, (run, jnp.bool_(False)), length=frequency)
         of_update = jax.random.fold_in(of_learning, run.learned.replay.count)
-        learned, finite = learner.learn(run.learned, of_update, stepped)
-        return (_Run(learned, run.episode), fine & finite), played
+        return _Run(learner.learn(run.learned, of_update, stepped), run.episode), played
 
-    (run, fine), played = lax.scan(
-        one_round, (run, jnp.bool_(True)), length=max(1, STEPS // frequency)
-    )
-    return run, fine, played
+    return lax.scan(one_round, run, length=max(1, STEPS // frequency))

@@ -19,8 +19,8 @@ from ..dqn import Dqn, DqnState
 from ..network import Policy
 from ..replay import Replay, Transitions
 from ..rollouts.gymnasium import GymnasiumRollouts, episode_seeds
-from .compiled import LEARNING
-from .loop import Ended, Learned, diverged, initial_states
+from .compiled import LEARNING, check_sound
+from .loop import Ended, Learned, initial_states
 
 if TYPE_CHECKING:
     from ...environments.fleet.fleet import Fleet
@@ -79,24 +79,23 @@ class SteppedLoop:
         left = int(log.episodes - log.done[0])
         if left == 0:
             return
+        check_sound(run.learned, block)
         with contextlib.closing(self.rollouts.fleet(1)) as fleet:
             game = _Game(fleet, keys, run, self.rollouts.max_steps)
             flat = _Flat.of(learners, run.learned)
             while left > 0:
                 ended: list[Ended] = []
-                begin, fine = game.steps, True
-                while fine and game.steps - begin < STEPS and len(ended) < left:
+                begin, sound = game.steps, True
+                while sound and game.steps - begin < STEPS and len(ended) < left:
                     moved = game.play(flat, learners.train_frequency, left - len(ended))
-                    learned, finite = _learn(*flat, keys, moved.arrays())
+                    learned, is_sound = _learn(*flat, keys, moved.arrays())
                     flat = flat._replace(learned=learned)
                     ended += moved.ended
-                    fine = bool(np.asarray(finite)[0])  # slow to index while it is JAX's
+                    sound = bool(is_sound)
                 left -= len(ended)
                 states = _Run(flat.unflattened(), game.number, game.actions)
                 yield Learned(states, ended, game.steps - begin)
-                if not fine:
-                    what, when = "weight or a reward", f"after {game.steps} steps"
-                    raise diverged(block.first, what, when)
+                check_sound(states.learned, block)
 
 
 class _Flat(NamedTuple):
@@ -240,7 +239,7 @@ def _learn(
         moved: its steps since the last time, and which of them count.
 
     Returns:
-        What it has learned by then, and whether all is finite.
+        What it has learned by then, and whether all is finite: a number, and no axis.
     """
     lane = (jax.tree.unflatten(tree, [*learner, *learned]), keys)
     (one, state), key = jax.tree.map(lambda x: x[0], lane)
@@ -248,12 +247,12 @@ def _learn(
     def record(
         carry: tuple[Replay, jax.Array], moved: tuple[Transitions, jax.Array]
     ) -> tuple[tuple[Replay, jax.Array], None]:
-        (replay, fine), (step, counts) = carry, moved
-        fine &= ~counts | jnp.isfinite(step.reward)
-        return (replay.add(step, counts & fine), fine), None
+        (replay, sound), (step, counts) = carry, moved
+        sound &= ~counts | jnp.isfinite(step.reward)
+        return (replay.add(step, counts & sound), sound), None
 
-    (replay, fine), _ = lax.scan(record, (state.replay, jnp.bool_(True)), moved)
-    state = dataclasses.replace(state, replay=replay)
+    (replay, sound), _ = lax.scan(record, (state.replay, state.sound), moved)
+    state = dataclasses.replace(state, sound=sound, replay=replay)
     of_update = jax.random.fold_in(jax.random.fold_in(key, LEARNING), replay.count)
-    state, finite = one.learn(state, of_update, fine)
-    return [x[None] for x in jax.tree.leaves(state)], (fine & finite)[None]
+    state = one.learn(state, of_update)
+    return [x[None] for x in jax.tree.leaves(state)], state.sound
