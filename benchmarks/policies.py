@@ -28,6 +28,9 @@ import mellowmax as mm
 
 ROWS = 10**6
 OMEGA = 5.0
+BATCH = (32, 6)
+TIMES = {"eager": (6, 40), "compiled": (1.5, 6)}
+"""How many times logsumexp and softmax may be taken in PyTorch, on a batch as agents have it."""
 GOALS = {("NumPy", 4): 200, ("JAX", 4): 2500, ("NumPy", 18): 130, ("JAX", 18): 800}
 
 
@@ -141,6 +144,82 @@ def report(name, times):
     )
 
 
+def short(*calls, synchronise=lambda: None, each=20, rounds=200):
+    """Microseconds of calls that are too short to be timed one by one."""
+    best = [np.inf] * len(calls)
+    for call in calls:
+        for _ in range(3):
+            call()
+    for _ in range(rounds):
+        for i, call in enumerate(calls):
+            synchronise()
+            start = time.perf_counter()
+            for _ in range(each):
+                call()
+            synchronise()
+            best[i] = min(best[i], (time.perf_counter() - start) / each)
+    return [1e6 * x for x in best]
+
+
+def one_row():
+    """A single policy with NumPy against Brent's method."""
+    row = values(1, BATCH[1], np.float64)[0]
+    peer, ours = short(lambda: brentq_policy(row), lambda: mm.mellowmax_policy(row, OMEGA))
+    print(f"\nOne maximum-entropy policy of {row.size} actions with NumPy, in microseconds:")
+    print(f"  brentq {peer:.0f}   ours {ours:.0f}   our time over the peer's {ours / peer:.2f} (1)")
+
+
+def pytorch():
+    """Batches as agents have them, in PyTorch: our time over that of its own functions."""
+    try:
+        import torch
+    except ImportError:
+        print("\nPyTorch is not installed")
+        return
+    torch.set_num_threads(1)
+    print(f"\nPyTorch {torch.__version__}, a batch of {BATCH[0]} x {BATCH[1]}, float32: microseconds,")
+    print("and our time over that of logsumexp for the value, of softmax for the policy (goal)")
+    print(f"  {'':<28}{'logsumexp':>10}{'value':>8}{'times':>14}", end="")
+    print(f"{'softmax':>10}{'policy':>8}{'times':>14}")
+    devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+    for device in devices:
+        q = torch.tensor(values(*BATCH, np.float32), device=device)
+        for kind in TIMES:
+            torch_times(torch, q, kind, backwards=False)
+            torch_times(torch, q.clone().requires_grad_(), kind, backwards=True)
+
+
+def torch_times(torch, q, kind, backwards):
+    functions = [
+        lambda q: torch.logsumexp(q, -1),
+        lambda q: mm.mellowmax(q, OMEGA),
+        lambda q: torch.softmax(q, -1),
+        lambda q: mm.mellowmax_policy(q, OMEGA),
+    ]
+    taken = []
+    if kind == "compiled":
+        torch.compiler.reset()
+        functions = [torch.compile(f, fullgraph=True) for f in functions]
+    cotangents = [torch.ones_like(f(q)) for f in functions]
+
+    def call(f, cotangent):
+        if backwards:
+            return lambda: torch.autograd.grad(f(q), q, cotangent)
+        return lambda: f(q)
+
+    calls = [call(*pair) for pair in zip(functions, cotangents, strict=True)]
+    for one in calls:
+        start = time.perf_counter()
+        one()
+        taken.append(time.perf_counter() - start)
+    wait = torch.cuda.synchronize if q.is_cuda else lambda: None
+    logsum, value, softmax, policy = short(*calls, synchronise=wait)
+    goals = [f"({goal:g})" if not backwards else "" for goal in TIMES[kind]]
+    name = f"{q.device.type} {kind}{', and backwards' if backwards else ''}"
+    print(f"  {name:<28}{logsum:>10.1f}{value:>8.1f}{value / logsum:>8.1f} {goals[0]:<5}", end="")
+    print(f"{softmax:>10.1f}{policy:>8.1f}{policy / softmax:>8.1f} {goals[1]:<5}")
+
+
 def growth():
     """How the cost of a policy grows with the rows, and the memory it takes beyond its result."""
     print("\nMaximum-entropy policies of 4 actions: nanoseconds a row, and the peak memory beyond")
@@ -171,4 +250,6 @@ if __name__ == "__main__":
     print(f"Python {platform.python_version()} on one core, JAX on {jax.devices()[0].device_kind}")
     policies()
     operators()
+    one_row()
+    pytorch()
     growth()

@@ -15,7 +15,7 @@ try:
 
     DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 except ImportError:
-    torch = None
+    torch, DEVICE = None, None
     if os.environ.get("MELLOWMAX_REQUIRE_TORCH"):
         raise
 
@@ -31,9 +31,9 @@ def pytest_report_header() -> str:
     return f"PyTorch {torch.__version__}"
 
 
-def needs_torch():
+def needs_torch(**options):
     if torch is None:
-        pytest.skip("PyTorch is not installed")
+        pytest.skip("PyTorch is not installed", **options)
     return torch
 
 

@@ -68,6 +68,8 @@ def _ask(kernel: Kernel, q: object, parameter: object, where: object) -> Answer 
         if where.shape != q.shape[q.ndim - where.ndim :]:
             return None
         mask = np.array(np.broadcast_to(where, q.shape).reshape(shape).T, order="C")
+        if not mask.any(axis=0).all():
+            return None
     columns = np.ascontiguousarray(q.reshape(shape).T, dtype=np.float64)
     with np.errstate(all="ignore"):
         return kernel(columns, number, mask)

@@ -27,7 +27,7 @@ function, in closed form. Policies are computed from it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from .._typing import Array, Namespace
 from . import ordinary
@@ -51,6 +51,9 @@ from .libraries import truth
 from .root import find_root, number, weighted_actions
 from .row_function import RowFunction
 from .torch_compiler import define_search
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = [
     "policy_exponents",
@@ -155,14 +158,16 @@ def _relative_temperature(xp: Namespace, q: Array, omega: Array, mask: Array | N
     return xp.where(tied, -root, result)
 
 
-def _in_fixed_steps(xp: Namespace, q: Any, omega: Any, mask: Any) -> Array:
+def _in_fixed_steps(
+    xp: Namespace, q: torch.Tensor, omega: torch.Tensor, mask: torch.Tensor | None
+) -> Array:
     """The same in a program that PyTorch compiles: as for ordinary rows, if all turn out to be."""
     import torch
 
     ratio, known = ordinary.ratio(torch, q.double(), omega[0].double(), mask)
-    at = ratio.to(q.dtype) * cast(Any, _parts_of_omega(xp, gaps(xp, q, omega, mask)))
-    result: Array = torch.ops.mellowmax.temperature(known, at, q, omega, mask)
-    return result
+    parts = cast(Any, _parts_of_omega(xp, gaps(xp, q, omega, mask)))
+    at = torch.ops.mellowmax.temperature(known, ratio.to(q.dtype) * parts, q, omega, mask)
+    return cast(Array, at)
 
 
 def _average_gap(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
