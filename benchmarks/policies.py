@@ -177,7 +177,9 @@ def pytorch():
         print("\nPyTorch is not installed")
         return
     torch.set_num_threads(1)
-    print(f"\nPyTorch {torch.__version__}, a batch of {BATCH[0]} x {BATCH[1]}, float32: microseconds,")
+    print(
+        f"\nPyTorch {torch.__version__}, a batch of {BATCH[0]} x {BATCH[1]}, float32: microseconds,"
+    )
     print("and our time over that of logsumexp for the value, of softmax for the policy (goal)")
     print(f"  {'':<28}{'logsumexp':>10}{'value':>8}{'times':>14}", end="")
     print(f"{'softmax':>10}{'policy':>8}{'times':>14}")
@@ -196,21 +198,19 @@ def torch_times(torch, q, kind, backwards):
         lambda q: torch.softmax(q, -1),
         lambda q: mm.mellowmax_policy(q, OMEGA),
     ]
-    taken = []
     if kind == "compiled":
         torch.compiler.reset()
         functions = [torch.compile(f, fullgraph=True) for f in functions]
-    cotangents = [torch.ones_like(f(q)) for f in functions]
 
-    def call(f, cotangent):
-        if backwards:
-            return lambda: torch.autograd.grad(f(q), q, cotangent)
-        return lambda: f(q)
+    def call(f):
+        cotangent = torch.ones_like(f(q))
+        return (lambda: torch.autograd.grad(f(q), q, cotangent)) if backwards else (lambda: f(q))
 
-    calls = [call(*pair) for pair in zip(functions, cotangents, strict=True)]
-    for one in calls:
+    calls, taken = [], []
+    for f in functions:
         start = time.perf_counter()
-        one()
+        calls.append(call(f))
+        calls[-1]()
         taken.append(time.perf_counter() - start)
     wait = torch.cuda.synchronize if q.is_cuda else lambda: None
     logsum, value, softmax, policy = short(*calls, synchronise=wait)
@@ -218,6 +218,10 @@ def torch_times(torch, q, kind, backwards):
     name = f"{q.device.type} {kind}{', and backwards' if backwards else ''}"
     print(f"  {name:<28}{logsum:>10.1f}{value:>8.1f}{value / logsum:>8.1f} {goals[0]:<5}", end="")
     print(f"{softmax:>10.1f}{policy:>8.1f}{policy / softmax:>8.1f} {goals[1]:<5}")
+    if kind == "compiled":
+        print(
+            f"     (compiling took {taken[1]:.1f} s for the value, {taken[3]:.1f} s for the policy)"
+        )
 
 
 def growth():

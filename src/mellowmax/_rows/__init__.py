@@ -4,6 +4,11 @@ From a caller's array to the result: `arguments` makes rows `[rows, actions]` of
 (`row_function`) works through them as the array library does it best, and its kernel has the
 formula. Kernels are in `values` (the operators), `distributions` (the policies), `temperature`
 (that of mellowmax's policy) and `one_pass` (mellowmax on an accelerator); all but the last are
-formulas in the gaps between each action value and the best one (`gaps`). `libraries` has what each
-array library does in its own way, `pytrees` makes dataclasses that JAX sees through.
+formulas in the gaps between each action value and the best one (`gaps`).
+
+A small batch of rows without extremes goes a shorter way: `small` knows it, and `ordinary` has the
+same formulas in few operations.
+
+`libraries` has what each array library does in its own way, `torch_compiler` what PyTorch compiles.
+`pytrees` makes dataclasses that JAX sees through; `on_import` waits for a library to be imported.
 """
