@@ -6,7 +6,7 @@ BIN := .venv/bin
 comma := ,
 INSTALLED := .venv/installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: install test dist release-tests reproduce check lint types docs figures landings bench adversarial stress clean
+.PHONY: install test pages howto dist release-tests reproduce check lint types docs figures landings bench adversarial stress clean
 
 install: $(INSTALLED)
 
@@ -18,6 +18,19 @@ $(INSTALLED): pyproject.toml constraints.txt
 test: install
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 
+# The how-to pages whose packages are installed, and the command line's. Warnings of other packages
+# are no errors there.
+PAGES := docs/howto tests/test_command_line_page.py -m "release or not release" -o filterwarnings=default
+pages: install
+	$(BIN)/pytest --numprocesses auto --dist loadfile $(PAGES)
+
+# All of them, with all packages, and the tests of environments of others.
+howto:
+	$(PYTHON) -m venv .venv-howto
+	.venv-howto/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[howto]"
+	MELLOWMAX_REQUIRE_PAGES=1 .venv-howto/bin/pytest $(PAGES) tests/environments/test_gymnax.py \
+	    tests/deep/test_vector_rollouts.py
+
 # The files of a release, built and checked: what is in them, and what they do in empty environments.
 dist:
 	$(MAKE) install EXTRAS=$(EXTRAS),dist
@@ -28,14 +41,14 @@ dist:
 
 # Before a release: all tests as users run the code (fully optimised), the long statistical ones with
 # them, and every item of the reproduction.
-release-tests: install dist reproduce
+release-tests: install dist howto reproduce
 	XLA_FLAGS= $(BIN)/pytest --numprocesses auto --dist loadfile -m "release or not release" \
 	    --ignore tests/test_dist.py
 
 reproduce: install
 	$(BIN)/mellowmax reproduce $(ITEMS) --scale quick --out reproduction
 
-check: lint types test docs
+check: lint types test pages docs
 
 lint: install
 	$(BIN)/ruff format --check .
@@ -71,4 +84,4 @@ stress: install
 	$(BIN)/python benchmarks/stress.py
 
 clean:
-	rm -rf .venv build site dist reproduction .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf .venv .venv-howto build site dist reproduction .pytest_cache .hypothesis .mypy_cache .ruff_cache
