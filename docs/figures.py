@@ -26,6 +26,8 @@ from mellowmax import Boltzmann, Max, Mean, Mellowmax, mellowmax_temperature
 from mellowmax.environments.gymnasium import MultiPassengerTaxi
 from mellowmax.explorer import write_page
 from mellowmax.explorer.gallery import compute_taxi
+from mellowmax.mdp import multi_passenger_taxi
+from mellowmax.planning import solve
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from browser import browser
@@ -90,6 +92,21 @@ def still() -> None:
     image.save(IMAGES / "explorer.png", optimize=True)
 
 
+def film_of_taxi(path: Path, seed: int = 0) -> None:
+    """One episode of the policy that earns most."""
+    policy = solve(multi_passenger_taxi(), Max()).policy
+    env = MultiPassengerTaxi(render_mode="rgb_array")
+    state, _ = env.reset(seed=seed)
+    pictures, ended = [env.render()], False
+    while not ended:
+        state, _, ended, _, _ = env.step(int(policy[state].argmax()))
+        pictures.append(env.render())
+    size = (420, 420 * pictures[0].shape[0] // pictures[0].shape[1])
+    few = [Image.fromarray(picture).resize(size).quantize(32) for picture in pictures]
+    times = [250] * (len(few) - 1) + [1500]
+    few[0].save(path, save_all=True, append_images=few[1:], duration=times, loop=0, optimize=True)
+
+
 def main() -> None:
     """Draw them."""
     TAXI.write_text(json.dumps(compute_taxi(), separators=(",", ":")) + "\n")
@@ -102,6 +119,7 @@ def main() -> None:
     taxi = MultiPassengerTaxi(render_mode="rgb_array")
     taxi.reset(seed=0)
     Image.fromarray(taxi.render()).save(IMAGES / "taxi.png")
+    film_of_taxi(IMAGES / "taxi.gif")
     if (REPRODUCTION / "report.md").exists():
         shutil.copy(REPRODUCTION / "report.md", IMAGES.parent / "reproduction.md")
         for name in ("fig4_branches", "fig9_rewards"):
