@@ -202,7 +202,7 @@ def boltzmann_log_policy(q: Floats, beta: float, mask: Bools | None) -> Answer |
     def pulled_back(cotangent: Floats) -> Gradients:
         return _through_exponents(rows, beta, weight / total, _of_present(cotangent, mask))
 
-    result = -rows.gap - np.log(total)
+    result = 0.0 - (rows.gap + np.log(total))
     return _proved(_or_never(result, mask), pulled_back, result)
 
 
@@ -238,8 +238,8 @@ def _policy(
     ratio, close = _search(np, rows, d, STEPS)
     if not close.all():
         return None
-    exponent = -ratio * rows.gap
-    weight = rows.present * np.exp(exponent)
+    exponent = ratio * rows.gap
+    weight = rows.present * np.exp(-exponent)
     total = weight.sum(axis=0)
     policy = weight / total
 
@@ -252,7 +252,7 @@ def _policy(
         moves = np.where(rows.gap.max(axis=0) < NARROW, 0.0, moves)
         return _through_exponents(rows, omega, policy, by_log, ratio, by_ratio * moves)
 
-    return policy, lambda: exponent - np.log(total), through
+    return policy, lambda: 0.0 - (exponent + np.log(total)), through
 
 
 def _through_exponents(
