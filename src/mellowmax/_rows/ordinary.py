@@ -49,7 +49,7 @@ WIDEST = 2.0**20
 """The largest gap: beside a larger one the others are lost to rounding."""
 STEPS = 8
 """Of the search, at most: rows that need more have gaps of very different sizes."""
-STEPS_UNROLLED = 7
+STEPS_UNROLLED = 6
 """The same where a compiler unrolls it, and compiles each for half a second."""
 
 
