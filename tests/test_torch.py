@@ -185,6 +185,7 @@ def test_compiled_forwards_and_backwards():
 
 
 @pytest.mark.release
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what PyTorch's compiler imports
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_compiled_with_everything_that_may_change(backend):
     """And as machine code."""
