@@ -146,10 +146,10 @@ def print_summary(
     verdicts = {one.plan.name: one.verdict for one in summary.finished if one.plan.name in names}
     missing = [name for name in summary.missing if name in names]
     lines = [
-        f"{name:7s} {verdict.outcome.value:20s} {verdict.summary}"
+        f"{name:10s} {verdict.outcome.value:20s} {verdict.summary}"
         for name, verdict in verdicts.items()
     ]
-    lines += [f"{name:7s} not finished" for name in missing]
+    lines += [f"{name:10s} not finished" for name in missing]
     items = {
         name: {"verdict": verdict.outcome.value, "summary": verdict.summary}
         for name, verdict in verdicts.items()
