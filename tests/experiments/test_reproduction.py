@@ -267,7 +267,7 @@ def test_an_item_that_has_begun_is_named_as_not_finished(tmp_path, undisturbed):
     shutil.copytree(undisturbed, out)
     cells_of(out)[0].unlink()
     done = call("report", out)
-    assert done.stdout.splitlines() == ["fig9    not finished", str(out / "report.html")]
+    assert done.stdout.splitlines() == ["fig9       not finished", str(out / "report.html")]
     assert "Missing or not finished: fig2, fig3, " in (out / "report.md").read_text()
 
 
