@@ -10,7 +10,7 @@ from scipy import stats
 
 from .._typing import Floats
 
-__all__ = ["LEVEL", "share_interval"]
+__all__ = ["LEVEL", "mean_interval", "share_interval"]
 
 LEVEL = 0.95
 
@@ -41,3 +41,10 @@ def share_interval(count: npt.ArrayLike, total: npt.ArrayLike) -> tuple[Any, Any
     low = np.where(k == 0, 0.0, stats.beta.ppf(tail, k, n - k + 1))
     high = np.where(k == n, 1.0, stats.beta.ppf(1 - tail, k + 1, n - k))
     return k / n, low[()], high[()]
+
+
+def mean_interval(numbers: Floats) -> tuple[Any, Any, Any]:
+    """The mean over the first axis, and Student's interval for it: `(mean, low, high)`."""
+    mean, count = numbers.mean(0), len(numbers)
+    half = stats.t.ppf((1 + LEVEL) / 2, count - 1) * numbers.std(0, ddof=1) / count**0.5
+    return mean, mean - half, mean + half

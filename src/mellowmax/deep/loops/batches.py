@@ -18,14 +18,12 @@ from ..network import Policy
 from ..reinforce import Reinforce, ReinforceState
 from ..rollouts.functional import FunctionalRollouts
 from ..rollouts.rollouts import LAUNCHED_AT_ONCE, WIDTH, Played, Rollouts, batch_keys
-from .loop import Ended, Learned, diverged, initial_states
+from .loop import Ended, Learned, diverged, initial_states, room
 
 __all__ = ["BatchLoop"]
 
 ACCELERATOR_WIDTH = 1024
 """A block has a multiple of this on an accelerator."""
-SHARE_OF_MEMORY = 0.25
-"""How much of an accelerator's memory the record of a block's episodes may have."""
 AT_A_TIME = 256
 """How many lanes learn side by side. On an accelerator matrix products round differently for other
 numbers of them, and a run must learn the same whatever runs are beside it; and what is computed for
@@ -57,8 +55,7 @@ class BatchLoop:
             return WIDTH
         numbers = rollouts.n_observations + 2  # of a step: what was seen, the action and the reward
         of_lane = 4 * numbers * padded_length(rollouts.max_steps) * self.batch
-        memory = (devices[0].memory_stats() or {}).get("bytes_limit", 1 << 33)
-        most = max(1, int(SHARE_OF_MEMORY * memory / of_lane / ACCELERATOR_WIDTH))
+        most = max(1, int(room(devices[0]) / of_lane / ACCELERATOR_WIDTH))
         return ACCELERATOR_WIDTH * min(most, -(-lanes // (len(devices) * ACCELERATOR_WIDTH)))
 
     def init(self, learners: Reinforce, keys: jax.Array) -> ReinforceState:

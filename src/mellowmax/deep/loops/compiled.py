@@ -20,7 +20,7 @@ from ..replay import Transitions
 from ..rollouts.environment import FunctionalEnvironment, begin, observe
 from ..rollouts.functional import FunctionalRollouts
 from ..rollouts.rollouts import LAUNCHED_AT_ONCE
-from .loop import Ended, Learned, diverged, initial_states
+from .loop import Ended, Learned, diverged, initial_states, room
 
 __all__ = ["LEARNING", "CompiledLoop", "check_sound"]
 
@@ -29,8 +29,6 @@ STEPS = 512
 ACCELERATOR_WIDTH = 1024
 """How many lanes a block has on an accelerator, whether there is a run for each of them or not:
 matrix products round differently at other widths, and a step takes about as long for few."""
-SHARE_OF_MEMORY = 0.25
-"""How much of an accelerator's memory the replay buffers of a block may have."""
 LEARNING = 2**32 - 2
 """What a run's key is folded with for what is random in learning; episodes have the numbers from 0
 on, and the first weights the last number."""
@@ -76,9 +74,8 @@ class CompiledLoop:
         if devices[0].platform == "cpu":
             return 1
         of_lane = 4 * (2 * self.rollouts.n_observations + 3) * self.capacity
-        memory = (devices[0].memory_stats() or {}).get("bytes_limit", 1 << 33)
         width = ACCELERATOR_WIDTH
-        while width > 1 and width * of_lane > SHARE_OF_MEMORY * memory:
+        while width > 1 and width * of_lane > room(devices[0]):
             width //= 2
         return width
 

@@ -26,11 +26,13 @@ from ..checkpoint import BlockState
 from ..network import Policy
 from ..rollouts.rollouts import Rollouts
 
-__all__ = ["Ended", "Learned", "Loop", "diverged", "initial_states"]
+__all__ = ["Ended", "Learned", "Loop", "diverged", "initial_states", "room"]
 
 INITIAL = 2**32 - 1
 """What a run's key is folded with for its first weights; batches and episodes have the numbers from
 0 on."""
+SHARE_OF_MEMORY = 0.25
+"""How much of an accelerator's memory the records or the replay buffers of a block may have."""
 
 
 class Ended(NamedTuple):
@@ -97,6 +99,12 @@ def initial_states(learners: Any, keys: jax.Array, n_observations: int, n_action
         return learner.init(jax.random.fold_in(key, INITIAL), n_observations, n_actions)
 
     return jax.vmap(one)(learners, keys)
+
+
+def room(device: jax.Device) -> float:
+    """How many bytes of an accelerator's memory they may have."""
+    memory = (device.memory_stats() or {}).get("bytes_limit", 1 << 33)
+    return float(SHARE_OF_MEMORY * memory)
 
 
 def diverged(run: int, what: str, when: str) -> FloatingPointError:

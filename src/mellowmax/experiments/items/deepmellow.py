@@ -15,16 +15,16 @@ from typing import Any
 import jax
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from ..._common.runs import KEYS
-from ...deep import TrainProgress, dqn, train
+from ...deep import dqn
 from ...environments import acrobot, lunar_lander
 from ...softmax import Mellowmax
 from .. import target_network_curves
-from ..intervals import LEVEL
-from ..item import NAMES, Caption, Claim, Spec, Stopped, Verdict, Work
+from ..intervals import mean_interval
+from ..item import NAMES, Caption, Claim, Spec, Verdict, Work
 from ..lander_comparisons import difference
+from ..training import train_in_cell
 
 __all__ = [*NAMES, "resume"]
 
@@ -192,26 +192,16 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
         **{name: getattr(config, name) for name in LEARNER},
     )
     (name,), (episodes,) = config.environments, config.episodes
-    stopped = []
-
-    def callback(progress: TrainProgress) -> bool:
-        if work.callback(progress.episodes / progress.total):
-            stopped.append(True)
-        return bool(stopped)
-
-    result = train(
+    result = train_in_cell(
+        work,
         learner,
         ENVIRONMENTS[name].params(),
         episodes=episodes,
         runs=config.runs,
         seed=jax.random.split(jax.random.key(config.seed, impl=KEYS), len(settings)),
         bin=max(1, episodes // BINS),
-        checkpoint=work.directory,
         seconds_between_checkpoints=60.0,
-        callback=callback,
     )
-    if stopped:
-        raise Stopped
     rows = settings.loc[settings.index.repeat(config.runs)].reset_index(drop=True)
     numbers = np.tile(np.arange(config.runs), len(settings))
     curves = [*result.returns.reshape(len(rows), -1)]
@@ -246,7 +236,7 @@ def _curves(whole: pd.DataFrame) -> pd.DataFrame:
     for setting, rows in whole.groupby(SETTING, sort=False):
         returns = np.stack([np.asarray(x, np.float64) for x in rows["returns"]])
         width = rows["episodes"].iloc[0] / returns.shape[1]
-        mean, low, high = _interval(returns)
+        mean, low, high = mean_interval(returns)
         part = dict(zip(SETTING, setting, strict=True))
         part["episode"] = (np.arange(returns.shape[1]) + 0.5) * width
         part |= {"mean_return": mean, "low": low, "high": high, "runs": len(rows)}
@@ -262,16 +252,9 @@ def _means(runs: pd.DataFrame) -> pd.DataFrame:
         row |= {"runs": len(group), "episodes": group["episodes"].iloc[0]}
         for kind, ends in (("mean_return", ""), ("last_return", "last_")):
             names = (kind, f"{ends}low", f"{ends}high")
-            row |= zip(names, _interval(group[kind].to_numpy()), strict=True)
+            row |= zip(names, mean_interval(group[kind].to_numpy()), strict=True)
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _interval(numbers: Any) -> tuple[Any, Any, Any]:
-    """The mean over the first axis, and the ends of its 95 % interval."""
-    mean, count = numbers.mean(0), len(numbers)
-    half = stats.t.ppf((1 + LEVEL) / 2, count - 1) * numbers.std(0, ddof=1) / math.sqrt(count)
-    return mean, mean - half, mean + half
 
 
 def _differences(runs: pd.DataFrame) -> pd.DataFrame:
@@ -306,7 +289,7 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     enough = int(means["runs"].min()) >= ENOUGH
     claims: list[Claim] = []
     for name, rows in differences.groupby("environment", sort=False):
-        answers = rows.set_index("question")
+        answers = rows.set_index("question", drop=False)
         claims += _claims(str(name), answers.loc[NEEDED], answers.loc[SPARED], enough)
     runs, episodes = int(means["runs"].min()), int(means["episodes"].max())
     names = ", ".join(means["environment"].unique())
@@ -332,7 +315,7 @@ def _claims(name: str, needed: pd.Series[Any], spared: pd.Series[Any], enough: b
 
 def _words(row: pd.Series[Any]) -> str:
     """A difference between two methods."""
-    one, other = row["question"].split(" or ") if "question" in row else row.name.split(" or ")
+    one, other = row["question"].split(" or ")
     omega = "" if math.isnan(row["omega"]) else f" at omega {row['omega']:g}"
     interval = f"95 %: {row['low']:.1f} to {row['high']:.1f}; {row['runs']:.0f} runs"
     return f"{one}{omega} less {other}: {row['difference']:.1f} ({interval})"

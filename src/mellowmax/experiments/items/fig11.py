@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...deep import TrainProgress, train
 from ...environments import lunar_lander
 from .. import lander_comparisons, lander_curves, measured, paper
-from ..item import NAMES, Caption, Claim, Spec, Stopped, Verdict, Work
+from ..item import NAMES, Caption, Claim, Spec, Verdict, Work
 from ..lander_comparisons import SETTING
 from ..lander_parts import FIGURE, HEIGHTS, HELD, Config, settings
 from ..lander_runs import BIN, keys_of, mean_curves, run_rows
 from ..readings import LEARNING_RATE, learner_of
+from ..training import train_in_cell
 
 __all__ = [*NAMES, "distances", "resume"]
 
@@ -194,14 +194,8 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
     height = fields.pop("height")
     config = Config(**fields)
     table = settings(config, height)
-    stopped = []
-
-    def callback(progress: TrainProgress) -> bool:
-        if work.callback(progress.episodes / progress.total):
-            stopped.append(True)
-        return bool(stopped)
-
-    result = train(
+    result = train_in_cell(
+        work,
         learner_of(table, config.batch, config.hidden),
         lunar_lander.params(height=height),
         episodes=config.episodes,
@@ -209,12 +203,8 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
         seed=keys_of(table, config.seed),
         bin=min(BIN, config.episodes),
         solved_return=SOLVED_RETURN,
-        checkpoint=work.directory,
         seconds_between_checkpoints=20.0,
-        callback=callback,
     )
-    if stopped:
-        raise Stopped
     return run_rows(table, result)
 
 
