@@ -7,8 +7,8 @@ Lander of 2016, and compared with the paper's curves over all 40,000 episodes:
     python benchmarks/readings.py --checkpoint DIR [--seconds 540] [--out readings.parquet]
 
 It wants an accelerator. It may be stopped at any moment, is resumed by the same command, on the
-same machine or another, and says how far it is; the table has as many episodes as all runs of a
-kind have played. The readings of one kind are trained side by side:
+same machine or another, and says how far it is; the table has as many episodes of a reading as all
+its runs have played. The readings of one kind are trained side by side:
 
     weighings      how an action is weighed, one hidden layer or two
     usual-rate     the learning rate 0.001, which is most libraries' for Adam, in place of 0.005
@@ -132,18 +132,20 @@ def trained(kind, runs, episodes, checkpoint, seconds):
 def curves(table, result):
     """The mean return by reading, setting and bin, with its standard error over the runs.
 
-    As far as all runs of the kind have come.
+    As far as all runs of a reading have come.
     """
-    bins = int(np.isfinite(result.returns).all((0, 1)).sum())
-    returns = result.returns[..., :bins].astype(np.float64)
-    names = [*KEYS, "policy", "parameter"]
-    whole = table.loc[table.index.repeat(bins), names].reset_index(drop=True)
-    whole["episode"] = np.tile((np.arange(bins) + 0.5) * BIN, len(table))
-    runs = returns.shape[-2]
-    whole["mean_return"] = returns.mean(-2).ravel().astype(np.float32)
-    error = returns.std(-2, ddof=1) / runs**0.5
-    whole["standard_error"], whole["runs"] = error.ravel().astype(np.float32), runs
-    return whole
+    parts = []
+    for _, rows in table.groupby(KEYS, sort=False):
+        returns = result.returns[rows.index].astype(np.float64)
+        bins = int(np.isfinite(returns).all((0, 1)).sum())
+        returns, runs = returns[..., :bins], returns.shape[1]
+        part = rows.loc[rows.index.repeat(bins), [*KEYS, "policy", "parameter"]]
+        part["episode"] = np.tile((np.arange(bins) + 0.5) * BIN, len(rows))
+        part["mean_return"] = returns.mean(1).ravel().astype(np.float32)
+        error = returns.std(1, ddof=1) / runs**0.5
+        part["standard_error"], part["runs"] = error.ravel().astype(np.float32), runs
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
 
 
 def main() -> None:

@@ -20,7 +20,6 @@ from mellowmax.experiments.item import LongItem, Stopped, Work
 from mellowmax.experiments.items import fig11
 from mellowmax.experiments.lander_parts import settings
 from mellowmax.experiments.lander_runs import KEPT_RUNS, keys_of, run_rows
-from mellowmax.experiments.readings import LEARNING_RATE
 
 QUICK = fig11.SCALES["quick"]
 SMALL = dataclasses.replace(QUICK, runs=2, runs_of_a_row=1, episodes=20)
@@ -82,15 +81,28 @@ def test_the_paper_s_scale_is_the_figure_s_and_the_parts_beside_it():
     rows = pd.concat([settings(WHOLE, "2016"), settings(WHOLE, "v3")])
     runs = rows.groupby("part").size() * WHOLE.runs_of_a_row
     assert runs["figure"] == runs["today"] == 10 * 400
-    assert runs["baseline"] == 10 * 100
+    assert runs["stated rate"] == 10 * 100
     assert runs["temperature held"] == 5 * 100
-    assert runs["finer grid"] == 40 * 100
+    assert runs["finer grid"] == 30 * 100
     held = rows["part"] == "temperature held"
     np.testing.assert_array_equal(rows["through_temperature"], ~held)
     assert set(rows.loc[held, "policy"]) == {"mellowmax"}
-    finer = rows[rows["part"] == "finer grid"].groupby("policy")["parameter"].unique()
-    assert set(WHOLE.betas) <= set(finer["boltzmann"])
-    assert set(WHOLE.omegas) <= set(finer["mellowmax"])
+    stated = rows["part"] == "stated rate"
+    np.testing.assert_array_equal(rows["learning_rate"], np.where(stated, 0.005, 0.001))
+
+
+def test_the_finer_grid_shares_runs_with_the_figure(tables):
+    """The figure's are trained once: of 12 runs there, the first 6 are the finer grid's too."""
+    runs = tables["runs"].query("part == 'finer grid'")
+    grid = runs.groupby("policy")["parameter"].unique().map(sorted)
+    assert grid["boltzmann"] == [0.5 * i for i in range(1, 21)]
+    assert grid["mellowmax"] == [float(i) for i in range(1, 21)]
+    assert (runs.groupby(["policy", "parameter"])["run"].apply(list).map(len) == 6).all()
+    of_both = [
+        tables["runs"].query(f"part == '{part}' & policy == 'mellowmax' & parameter == 8 & run < 6")
+        for part in ("figure", "finer grid")
+    ]
+    np.testing.assert_array_equal(*(rows["mean_return"] for rows in of_both))
 
 
 def test_repeats_of_a_setting_have_other_random_numbers():
@@ -252,8 +264,8 @@ def test_the_verdict_can_be_any(tables):
 
 def test_what_is_run_is_the_reading_that_is_nearest():
     readings = fig11.distances(measured.read("fig11_readings")[0])
-    nearest = readings[readings["learning_rate"] == LEARNING_RATE].iloc[0]
-    assert (nearest["reading"], nearest["discount"]) == (WHOLE.reading, WHOLE.discount)
+    nearest = readings.iloc[0][["reading", "discount", "learning_rate"]]
+    assert tuple(nearest) == (WHOLE.reading, WHOLE.discount, WHOLE.learning_rate)
 
 
 def test_the_distance_of_a_reading_is_a_root_mean_square():

@@ -1,8 +1,8 @@
 """What is trained for figure 11, part by part.
 
 The figure itself is ten settings in the environment of the paper's time. Beside it are the same in
-today's environment, with a baseline, with mellowmax's temperature held still, and over a finer grid
-of parameters.
+today's environment, with the learning rate that the paper states, with mellowmax's temperature held
+still, and over a finer grid of parameters.
 """
 
 from __future__ import annotations
@@ -13,22 +13,30 @@ import numpy as np
 import pandas as pd
 
 from .lander_runs import setting_rows
-from .readings import LEARNING_RATE, READINGS, Reading, Weighing
+from .readings import AT_USUAL_RATE, LEARNING_RATE, READINGS, USUAL_RATE
 
-__all__ = ["BASELINE", "FIGURE", "FINER", "HEIGHTS", "HELD", "TODAY", "Config", "settings"]
+__all__ = [
+    "FIGURE",
+    "FINER",
+    "HEIGHTS",
+    "HELD",
+    "STATED",
+    "TODAY",
+    "Config",
+    "settings",
+    "with_whole_grid",
+]
 
-FIGURE, TODAY, BASELINE, HELD, FINER = (
+FIGURE, TODAY, STATED, HELD, FINER = (
     "figure",
     "today",
-    "baseline",
+    "stated rate",
     "temperature held",
     "finer grid",
 )
 """The parts."""
-HEIGHTS = {"2016": (FIGURE, BASELINE, HELD, FINER), "v3": (TODAY,)}
+HEIGHTS = {"2016": (FIGURE, STATED, HELD, FINER), "v3": (TODAY,)}
 """How the height is observed in each of them."""
-WITH_BASELINE = Reading("reward to go, others as baseline", 0.99, Weighing(to_go=1.0, others=1.0))
-"""What learns well, whatever the paper did."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,29 +62,60 @@ class Config:
     hidden: int = 16
     """Units of the hidden layer (section 7.3)."""
     reading: str = "reward to go, others as baseline"
-    """The reading that is nearest to the paper's curves, of those with its learning rate."""
-    discount: float = 1.0
+    """The reading that is nearest to the paper's curves."""
+    discount: float = 0.99
     """The same."""
+    learning_rate: float = USUAL_RATE
+    """The same; section 7.3 states another."""
     seed: int = 11
     """Of the random numbers."""
 
 
 def settings(config: Config, height: str) -> pd.DataFrame:
-    """All that is trained in an environment, as `lander_runs.setting_rows` has it."""
+    """All that is trained in an environment, as `lander_runs.setting_rows` has it.
+
+    Parameters of the finer grid that the figure has as well are trained once, for the figure.
+    """
     parameters = {"boltzmann": config.betas, "mellowmax": config.omegas}
-    steps = np.arange(1, config.finer + 1)
-    finer = {"boltzmann": (0.5 * steps).tolist(), "mellowmax": (1.0 * steps).tolist()}
-    stated = [reading for reading in READINGS if reading.learning_rate == LEARNING_RATE]
-    of_paper = (config.reading, config.discount)
-    (plain,) = (reading for reading in stated if (reading.name, reading.discount) == of_paper)
+    between = {
+        policy: [parameter for parameter in several if parameter not in parameters[policy]]
+        for policy, several in _finer_grid(config).items()
+    }
+    nearest = (config.reading, config.discount, config.learning_rate)
+    (plain,) = (
+        reading
+        for reading in (*READINGS, *AT_USUAL_RATE)
+        if (reading.name, reading.discount, reading.learning_rate) == nearest
+    )
+    stated = plain._replace(learning_rate=LEARNING_RATE)
     many, few = (runs // config.runs_of_a_row for runs in (config.runs, config.other_runs))
     of_parts = {
         FIGURE: setting_rows(FIGURE, plain, parameters, repeats=many),
         TODAY: setting_rows(TODAY, plain, parameters, repeats=many),
-        BASELINE: setting_rows(BASELINE, WITH_BASELINE, parameters, repeats=few),
+        STATED: setting_rows(STATED, stated, parameters, repeats=few),
         HELD: setting_rows(
             HELD, plain, {"mellowmax": config.omegas}, repeats=few, through_temperature=False
         ),
-        FINER: setting_rows(FINER, plain, finer, repeats=few),
+        FINER: setting_rows(FINER, plain, between, repeats=few),
     }
     return pd.DataFrame([row for part in HEIGHTS[height] for row in of_parts[part]])
+
+
+def with_whole_grid(config: Config, runs: pd.DataFrame) -> pd.DataFrame:
+    """Add the runs of the figure that belong to the finer grid, as many as it has of others.
+
+    Args:
+        config: what was run.
+        runs: a row for each run.
+    """
+    figure = runs[(runs["part"] == FIGURE) & (runs["run"] < config.other_runs)]
+    shared = [
+        figure[(figure["policy"] == policy) & figure["parameter"].isin(several)]
+        for policy, several in _finer_grid(config).items()
+    ]
+    return pd.concat([runs, *(rows.assign(part=FINER) for rows in shared)], ignore_index=True)
+
+
+def _finer_grid(config: Config) -> dict[str, list[float]]:
+    steps = np.arange(1, config.finer + 1)
+    return {"boltzmann": (0.5 * steps).tolist(), "mellowmax": (1.0 * steps).tolist()}

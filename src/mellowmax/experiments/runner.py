@@ -24,11 +24,15 @@ import numpy as np
 import pandas as pd
 
 from .. import __version__
+from .._common.files import replacing
 from . import style
 from .item import ITEMS, SCALES, Item, LongItem, Spec, Stopped, Verdict, Work
 from .store import Store, read_table, write_table
 
 __all__ = ["CellProgress", "Finished", "Plan", "assemble", "load", "plan", "run"]
+
+SECONDS_BETWEEN = 5.0
+"""How often the time that a cell has taken is written down."""
 
 
 def load(name: str) -> Item:
@@ -137,21 +141,48 @@ def run(plan: Plan, callback: Callable[[CellProgress], bool | None]) -> bool:
         return bool(callback(CellProgress(plan.name, cell, *counts)))
 
     for made, cell in enumerate(mine):
+        spec, path = plan.cells[cell]
+        part = path.with_suffix(".part")
+        clock = _Clock(part / "seconds.txt")
 
-        def within(share: float, made: int = made, cell: str = cell) -> bool:
+        def within(share: float, made: int = made, cell: str = cell, clock: Any = clock) -> bool:
+            clock.keep()
             return report(cell, made, min(share, 0.999))  # it is done when it is on disk
 
-        spec, path = plan.cells[cell]
-        began = time.perf_counter()
         try:
-            table = _make(plan.item, spec, path.with_suffix(".part"), within)
+            table = _make(plan.item, spec, part, within)
         except Stopped:
             break
-        write_table(path, table, _made_by(plan, cell, spec, time.perf_counter() - began))
-        shutil.rmtree(path.with_suffix(".part"), ignore_errors=True)
+        write_table(path, table, _made_by(plan, cell, spec, clock.seconds()))
+        shutil.rmtree(part, ignore_errors=True)
         if report(cell, made + 1, 0.0):
             break
     return not plan.missing
+
+
+class _Clock:
+    """The time that a cell takes, with what it took before it was stopped.
+
+    Args:
+        file: where that is kept.
+    """
+
+    def __init__(self, file: Path) -> None:
+        before = float(file.read_text()) if file.exists() else 0.0
+        self.file, self.start = file, time.perf_counter() - before
+        self.kept = before
+
+    def seconds(self) -> float:
+        """Of all stretches, up to now."""
+        return time.perf_counter() - self.start
+
+    def keep(self) -> None:
+        """Write it down every few seconds; the process may be killed at any moment."""
+        now = self.seconds()
+        if now - self.kept > SECONDS_BETWEEN:
+            with replacing(self.file) as file:
+                file.write(str(now).encode())
+            self.kept = now
 
 
 def _make(item: Item, spec: Spec, part: Path, callback: Callable[[float], bool]) -> pd.DataFrame:
