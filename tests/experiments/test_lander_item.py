@@ -15,7 +15,14 @@ from scipy import stats
 
 from mellowmax.deep import DeepResult, Network, Policy
 from mellowmax.environments import lunar_lander, two_state
-from mellowmax.experiments import Outcome, lander_comparisons, measured, paper, style
+from mellowmax.experiments import (
+    Outcome,
+    lander_comparisons,
+    lander_verdict,
+    measured,
+    paper,
+    style,
+)
 from mellowmax.experiments.item import LongItem, Stopped, Work
 from mellowmax.experiments.items import fig11
 from mellowmax.experiments.lander_parts import settings
@@ -219,12 +226,12 @@ def test_peaks_are_chosen_by_some_runs_and_compared_by_others():
 def test_equal_policies_are_told_apart_as_rarely_as_the_rule_says():
     """Five settings each, all alike: 5 % of 200 are 10; more than 24 has a chance below 1e-4."""
     rng = np.random.default_rng(1)
-    names = [(policy, float(i)) for policy in fig11.POLICIES for i in range(5)]
+    names = [(policy, float(i)) for policy in lander_verdict.POLICIES for i in range(5)]
     found = [
         lander_comparisons.peaks(runs_of({name: rng.normal(size=20) for name in names}))
         for _ in range(200)
     ]
-    assert sum(table["p_value"].iloc[0] < fig11.SURE for table in found) <= 24
+    assert sum(table["p_value"].iloc[0] < lander_verdict.SURE for table in found) <= 24
 
 
 def test_what_the_gradient_through_the_temperature_is_worth(tables):
@@ -235,14 +242,32 @@ def test_what_the_gradient_through_the_temperature_is_worth(tables):
     assert (table["p_value"] > 0.5).all()
 
 
-def test_little_is_undecided(cell):
+def test_the_quick_scale_shows_what_is_kept_and_compares_some_runs_with_it(cell):
     tables = fig11.tables(SMALL, {"2016": cell})
-    verdict = fig11.judge(tables)
-    assert "2 of 10 settings, 2 of 400 runs, 20 of 40000 episodes" in verdict.summary
+    kept, made_by = measured.read("fig11_curves")
+    pd.testing.assert_frame_equal(tables["curves"][list(kept)], kept)
+    check = tables["check"].set_index("policy")
+    assert check["parameter"].to_dict() == {"boltzmann": 3.0, "mellowmax": 8.0}
+    assert (check["runs"] == 2).all()
+    row = kept.query("part == 'figure' & parameter == 3 & episode == 250").iloc[0]
+    ours = [returns[0] for returns in cell.query("parameter == 3")["returns"]]
+    error = np.hypot(row["standard_error"], stats.sem(ours))
+    off = (np.mean(ours) - row["mean_return"]) / error
+    assert check.loc["boltzmann", "standard_errors"] == pytest.approx(off, rel=1e-5)
+    assert tables["measured"]["device"].tolist() == [c["device"] for c in made_by["cells"]]
+    summary = fig11.judge(tables).summary
+    assert "10 of 10 settings, 400 of 400 runs" in summary
+    assert made_by["cells"][0]["device"] in summary
+    assert f"{check['standard_errors'].abs().max():.1f} standard errors" in summary
+
+
+def test_runs_that_are_not_whole_leave_it_undecided(tables):
+    first = {**tables, "means": tables["means"].assign(episodes=7000)}
     curves = tables["curves"]
-    same = {**tables, "curves": curves.assign(mean_return=curves["paper"])}
+    same = {**first, "curves": curves.assign(mean_return=curves["paper"])}
     assert [claim.holds for claim in fig11.judge(same).claims] == [None] * 3
-    off = {**tables, "curves": curves.assign(mean_return=curves["paper"] + 26)}
+    assert "7000 of 40000 episodes" in fig11.judge(same).summary
+    off = {**first, "curves": curves.assign(mean_return=curves["paper"] + 26)}
     assert [claim.holds for claim in fig11.judge(off).claims] == [False, False, None]
     assert fig11.judge(off).outcome is Outcome.UNDECIDED
 
@@ -254,7 +279,7 @@ def test_the_verdict_can_be_any(tables):
         peaks = peaks.assign(difference=difference, p_value=p_value)
         return fig11.judge({**tables, "curves": curves, "peaks": peaks})
 
-    assert judged(9.0, 0.01).claims[-1].statement == fig11.PEAK
+    assert judged(9.0, 0.01).claims[-1].statement == lander_verdict.PEAK
     assert judged(9.0, 0.01).outcome is Outcome.REPRODUCED
     assert judged(9.0, 0.06).outcome is Outcome.PARTLY
     assert judged(-9.0, 0.01).outcome is Outcome.PARTLY

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 import types
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mellowmax.experiments import ITEMS, Claim, Outcome, Plan, Verdict, load, plan, run
+from mellowmax.experiments import ITEMS, Claim, Outcome, Plan, Verdict, load, plan, run, runner
 from mellowmax.experiments.intervals import share_interval
 from mellowmax.experiments.item import Stopped
 from mellowmax.experiments.store import Store, read_table, write_table
@@ -59,14 +60,15 @@ class LongItem:
     CAPTIONS, SETTINGS = {}, {}
     cells = tables = plot = judge = run = print
 
-    def __init__(self):
-        self.steps = 0
+    def __init__(self, seconds_of_a_step=0.0):
+        self.steps, self.seconds_of_a_step = 0, seconds_of_a_step
 
     def resume(self, spec, work):
         kept = work.directory / "steps"
         done = int(kept.read_text()) if kept.exists() else 0
         for step in range(done + 1, 11):
             self.steps += 1
+            time.sleep(self.seconds_of_a_step)
             kept.write_text(str(step))
             if work.callback(step / 10):
                 raise Stopped
@@ -90,6 +92,17 @@ def test_a_long_cell_reports_within_and_is_resumed_where_it_was_stopped(tmp_path
     assert item.steps == 10  # none was made twice
     assert reports[-2:] == [0.999, 1.0]  # it is done when it is on disk
     assert [path.name for path in tmp_path.iterdir()] == ["a.key.parquet"]
+
+
+def test_a_cell_s_time_has_that_before_it_was_stopped_and_not_that_between(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "SECONDS_BETWEEN", 0.0)
+    path = tmp_path / "a.key.parquet"
+    one = Plan("item", "quick", LongItem(0.02), None, {"a": ({"name": "a"}, path)}, 0)
+    began = time.perf_counter()
+    assert not run(one, lambda progress: progress.done >= 0.8)
+    time.sleep(1.0)
+    assert run(one, lambda progress: None)
+    assert 10 * 0.02 <= read_table(path)[1]["seconds"] < time.perf_counter() - began - 0.9
 
 
 @pytest.mark.parametrize(

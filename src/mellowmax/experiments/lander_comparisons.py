@@ -10,7 +10,7 @@ from scipy import stats
 
 from .intervals import LEVEL, share_interval
 
-__all__ = ["SETTING", "difference", "gradients", "means", "peaks"]
+__all__ = ["SETTING", "check", "difference", "gradients", "means", "peaks"]
 
 SETTING = ["part", "policy", "parameter"]
 """What tells settings apart."""
@@ -69,6 +69,21 @@ def gradients(runs: pd.DataFrame, through: str, held: str) -> pd.DataFrame:
         means = {"through": one["mean_return"].mean(), "held": other["mean_return"].mean()}
         rows.append({"omega": omega, **means, **difference(one, other)})
     return pd.DataFrame(rows)
+
+
+def check(here: pd.DataFrame, there: pd.DataFrame) -> pd.DataFrame:
+    """Curves of some runs beside the same curves of other runs, where both have them.
+
+    Args:
+        here: of `mean_curves`.
+        there: the same.
+    """
+    both = here.merge(there, on=[*SETTING, "episode"], suffixes=("", "_there"))
+    result = both[[*SETTING, "episode", "runs"]].copy()
+    result["here"], result["there"] = both["mean_return"], both["mean_return_there"]
+    error = np.hypot(both["standard_error"], both["standard_error_there"])
+    result["standard_errors"] = (result["here"] - result["there"]) / error
+    return result
 
 
 def difference(one: pd.DataFrame, other: pd.DataFrame) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def draw_means(means: pd.DataFrame) -> Figure:
     axes[0].plot(
         [], [], label="the paper at the same parameters", **style.PAPER | {"linestyle": "none"}
     )
-    axes[0].set(ylabel=f"mean return, first {means['episodes'].max():,} episodes")
+    axes[0].set(ylabel=_ylabel(means))
     axes[1].set(ylabel="share of runs that solve", ylim=(-0.02, 1.02))
     for axis in axes:
         axis.set(xlabel="beta or omega", xlim=(0, 12))
@@ -92,6 +92,7 @@ def draw_parts(means: pd.DataFrame, figure_part: str, held_part: str) -> Figure:
     """
     parts = [part for part in means["part"].unique() if part != figure_part]
     figure, axes = style.figure(2, -(-len(parts) // 2), height=3.4)
+    ylabel = _ylabel(means)
     for axis, part in zip(np.ravel(axes), parts, strict=False):
         for policy in _POLICIES:
             ours = means[(means["policy"] == policy) & (means["part"] == part)]
@@ -102,11 +103,15 @@ def draw_parts(means: pd.DataFrame, figure_part: str, held_part: str) -> Figure:
             label = "mellowmax, through the temperature"
             grey = {"color": "#999999", "linestyle": ":"}
             _points(axis, through.sort_values("parameter"), "mellowmax", label, **grey)
-        axis.set(title=part, xlabel="beta or omega", ylabel="mean return, all episodes")
+        axis.set(title=part, xlabel="beta or omega", ylabel=ylabel)
         axis.legend(fontsize=8)
     for axis in np.ravel(axes)[len(parts) :]:
         axis.remove()
     return figure
+
+
+def _ylabel(means: pd.DataFrame) -> str:
+    return f"mean return, first {means['episodes'].max():,} episodes"
 
 
 def _points(axis: Any, ours: pd.DataFrame, policy: str, label: str, **other: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from .._typing import Floats, Key
 from ..deep import DeepResult
 from .readings import Reading
 
-__all__ = ["BIN", "KEPT_RUNS", "keys_of", "mean_curves", "run_rows", "setting_rows"]
+__all__ = ["BIN", "KEPT_RUNS", "keys_of", "mean_curves", "mean_returns", "run_rows", "setting_rows"]
 
 BIN = 500
 """How many episodes a point of a learning curve stands for, here and in the paper's figure."""
@@ -114,6 +114,17 @@ def mean_curves(runs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         part["runs"] = count
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
+
+
+def mean_returns(runs: pd.DataFrame) -> pd.DataFrame:
+    """What each run earned: its setting and number, the mean return, and when it has solved.
+
+    Args:
+        runs: a table of `run_rows`.
+    """
+    result = runs[["part", "policy", "parameter", "run", "solved"]].copy()
+    result["mean_return"] = _stacked(runs["returns"]).mean(1)
+    return result
 
 
 def _stacked(rows: pd.Series[Any]) -> Floats:

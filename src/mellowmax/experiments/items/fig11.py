@@ -4,8 +4,10 @@ The figure is the mean of 400 runs of 40,000 episodes for each of ten settings. 
 trained: the same in today's environment, with the learning rate that the paper states, with
 mellowmax's temperature held still, and over a finer grid of parameters. A cell is all that is
 trained in one environment; it keeps what has been learned, so it can be stopped at any moment and
-resumed, also on another machine. At the quick scale there are two settings, a few runs and the
-first episodes.
+resumed, also on another machine.
+
+At the quick scale what is shown was measured at the paper's scale and is kept with the package; two
+settings are run again for the first episodes, on other random numbers, and compared with it.
 """
 
 from __future__ import annotations
@@ -18,12 +20,13 @@ import numpy as np
 import pandas as pd
 
 from ...environments import lunar_lander
-from .. import lander_comparisons, lander_curves, measured, paper
-from ..item import NAMES, Caption, Claim, Spec, Verdict, Work
+from .. import lander_comparisons, lander_curves, lander_verdict, measured, paper
+from ..item import NAMES, Caption, Spec, Work
 from ..lander_comparisons import SETTING
 from ..lander_parts import FIGURE, HEIGHTS, HELD, Config, settings, with_whole_grid
-from ..lander_runs import BIN, keys_of, mean_curves, run_rows
-from ..readings import LEARNING_RATE, learner_of
+from ..lander_runs import BIN, keys_of, mean_curves, mean_returns, run_rows
+from ..lander_verdict import SHORT, of_figure
+from ..readings import learner_of
 from ..training import train_in_cell
 
 __all__ = [*NAMES, "distances", "resume"]
@@ -31,17 +34,7 @@ __all__ = [*NAMES, "distances", "resume"]
 TITLE = "REINFORCE on Lunar Lander"
 SOURCE = "Figure 11, section 7.3"
 VERSION = 4
-NEAR = 25.0
-SURE = 0.05
-RULE = (
-    "The curves of a policy are reproduced if for every parameter the mean distance between our "
-    f"curve and the paper's is at most {NEAR:g}. Mellowmax outperforms Boltzmann at its peak if it "
-    "earns more over all 40,000 episodes, each policy at its best parameter, and chance alone "
-    f"gives such a difference in fewer than {SURE:.0%} of experiments (Welch's test). The best "
-    "parameters are chosen by half of the runs and compared by the other half. Where not all "
-    "settings were run for all episodes, that claim is undecided, and so are curves that agree as "
-    "far as they were run."
-)
+RULE = lander_verdict.RULE
 DEVIATIONS = (
     "The paper states neither the discount, nor how an action is weighed, nor a baseline. Readings "
     "of it were compared with its curves (the table of readings); the nearest is what is run here.",
@@ -146,6 +139,23 @@ COLUMNS = {
         "p_value": "how often chance alone gives as large a difference",
         "runs": "how many runs of each are compared, at least",
     },
+    "check": {
+        "policy": "boltzmann or mellowmax",
+        "parameter": "beta or omega",
+        "episode": "the middle of a bin of 500 episodes",
+        "here": "the mean return of the runs that were made now",
+        "there": "that of the runs that are shown",
+        "standard_errors": "how many standard errors the former is above the latter",
+        "runs": "how many runs were made now",
+    },
+    "measured": {
+        "cell": "the environment of the runs that are shown: with the height of 2016 or today's",
+        "device": "where they were made",
+        "seconds": "how long that took",
+        "at": "when",
+        "mellowmax": "the version of this library",
+        "jax": "that of JAX",
+    },
     "readings": {
         "reading": "with what an action is weighed, and how many layers there are",
         "discount": "of what is earned",
@@ -157,11 +167,8 @@ COLUMNS = {
 }
 SOLVED_RETURN = 200.0
 """Section 7.3: to solve the domain is a mean return above it in 100 episodes in a row."""
-POLICIES = ("boltzmann", "mellowmax")
-SHORT = {"boltzmann": "boltz", "mellowmax": "mm"}
-"""What the paper's table calls them."""
-PEAK = "Mellowmax outperforms Boltzmann at its peak"
-"""The claim that matters most."""
+MEASURED = ("curves", "runs")
+"""The tables that are kept with the package."""
 
 
 SCALES = {
@@ -173,6 +180,7 @@ SCALES = {
         runs_of_a_row=16,
         finer=0,
         episodes=1000,
+        seed=12,
     ),
     "paper": Config(),
 }
@@ -212,24 +220,37 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
 
 def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """The learning curves, what each run earned, what that adds up to, and the readings."""
-    whole = with_whole_grid(config, pd.concat(cells.values(), ignore_index=True))
+    trained = with_whole_grid(config, pd.concat(cells.values(), ignore_index=True))
+    curves, runs = mean_curves(trained, SETTING), mean_returns(trained)
+    check = measured_at = pd.DataFrame()
+    if not config.other_runs:
+        here = curves
+        (curves, made_by), (runs, _) = (measured.read(f"fig11_{name}") for name in MEASURED)
+        check, measured_at = lander_comparisons.check(here, curves), _measured_at(made_by)
     theirs = _paper_curves().assign(part=FIGURE)
-    curves = mean_curves(whole, SETTING).merge(theirs, on=[*SETTING, "episode"], how="left")
-    runs = whole[[*SETTING, "run", "solved"]].copy()
-    runs["mean_return"] = [returns.mean(dtype=np.float64) for returns in whole["returns"]]
-    theirs = theirs[theirs["episode"] <= curves["episode"].max()]
-    theirs = theirs.groupby(SETTING)["paper"].mean().reset_index()
+    curves = curves.merge(theirs, on=[*SETTING, "episode"], how="left")
+    last = curves["episode"].max()
+    theirs = theirs[theirs["episode"] <= last].groupby(SETTING)["paper"].mean().reset_index()
     means = lander_comparisons.means(runs).merge(theirs, on=SETTING, how="left")
-    means["episodes"] = config.episodes
+    means["episodes"] = int(last + BIN / 2)
     found = {
         "curves": curves,
         "runs": runs,
         "means": means,
         "peaks": lander_comparisons.peaks(runs),
         "gradients": lander_comparisons.gradients(runs, FIGURE, HELD),
+        "check": check,
+        "measured": measured_at,
         "readings": distances(measured.read("fig11_readings")[0]),
     }
     return {name: table.reindex(columns=list(COLUMNS[name])) for name, table in found.items()}
+
+
+def _measured_at(made_by: Mapping[str, Any]) -> pd.DataFrame:
+    """Where and when the runs that are kept were made, a row for each cell."""
+    columns = ("cell", "device", "seconds", "at")
+    rows = ({name: cell[name] for name in columns} | cell["versions"] for cell in made_by["cells"])
+    return pd.DataFrame(rows)
 
 
 def _paper_curves() -> pd.DataFrame:
@@ -256,7 +277,7 @@ def distances(readings: pd.DataFrame) -> pd.DataFrame:
 
 def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     """The figure's curves and means, and the means of the other parts."""
-    curves, means = (_of_figure(tables[name]) for name in ("curves", "means"))
+    curves, means = (of_figure(tables[name]) for name in ("curves", "means"))
     figures = {
         "curves": lander_curves.draw_curves(curves, _paper_curves(), BIN),
         "means": lander_curves.draw_means(means),
@@ -266,85 +287,4 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     return figures
 
 
-def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
-    """By the rule above."""
-    means = tables["means"]
-    curves = _of_figure(tables["curves"])
-    whole = _whole(means)
-    claims = [_curves(curves[curves["policy"] == policy], policy, whole) for policy in POLICIES]
-    claims.append(_peak(tables["peaks"], means, whole))
-    return Verdict(tuple(claims), _summary(tables, whole))
-
-
-def _whole(means: pd.DataFrame) -> bool:
-    """Have all settings of the figure been run for all episodes?"""
-    full, figure = Config(), _of_figure(means)
-    n_settings = len(full.betas) + len(full.omegas)
-    return len(figure) == n_settings and int(figure["episodes"].min()) == full.episodes
-
-
-def _of_figure(table: pd.DataFrame) -> pd.DataFrame:
-    return table[table["part"] == FIGURE]
-
-
-def _curves(rows: pd.DataFrame, policy: str, whole: bool) -> Claim:
-    """Are a policy's curves the paper's?"""
-    distance = (rows["mean_return"] - rows["paper"]).abs().groupby(rows["parameter"]).mean()
-    worst = distance.idxmax()
-    ours, theirs = (
-        lander_curves.of_setting(rows, policy, worst)[name] for name in ("mean_return", "paper")
-    )
-    return Claim(
-        f"The learning curves of {policy}",
-        f"at {worst:g}, from {theirs.iloc[0]:.0f} to {theirs.iloc[-1]:.0f}",
-        f"at {worst:g}, from {ours.iloc[0]:.0f} to {ours.iloc[-1]:.0f}; "
-        f"{(distance <= NEAR).sum()} of {len(distance)} curves within {NEAR:g} on average, the "
-        f"farthest {distance.max():.0f} off",
-        False if (distance > NEAR).any() else whole or None,
-    )
-
-
-def _peak(peaks: pd.DataFrame, means: pd.DataFrame, whole: bool) -> Claim:
-    """Does mellowmax outperform Boltzmann at its peak?"""
-    theirs = paper.read("fig11_lunar_lander_means").groupby("policy")["mean_return"].max()
-    boltzmann, mellowmax = (theirs[SHORT[policy]] for policy in POLICIES)
-    printed = f"best mean return over all episodes {mellowmax:.1f}, Boltzmann's {boltzmann:.1f}"
-    if not whole:
-        episodes = int(means["episodes"].max())
-        return Claim(PEAK, printed, f"not tested by the first {episodes} episodes", None)
-    row = peaks.set_index("part").loc[FIGURE]
-    return Claim(PEAK, printed, _words(row), bool(row["difference"] > 0 and row["p_value"] < SURE))
-
-
-def _words(row: pd.Series[Any]) -> str:
-    """A difference between two peaks."""
-    return (
-        f"omega {row['mellowmax']:g} less beta {row['boltzmann']:g}: {row['difference']:.1f} "
-        f"(95 %: {row['low']:.1f} to {row['high']:.1f}; p = {row['p_value']:.2g})"
-    )
-
-
-def _summary(tables: Mapping[str, pd.DataFrame], whole: bool) -> str:
-    """What was found, how much of the paper's scale it rests on, and which reading was run."""
-    full, figure = Config(), _of_figure(tables["means"])
-    runs, episodes = int(figure["runs"].min()), int(figure["episodes"].max())
-    best = ", ".join(
-        f"{policy} {rows['mean_return'].max():.0f} (paper {rows['paper'].max():.0f})"
-        for policy, rows in figure.groupby("policy")
-    )
-    untested = "" if whole else "Which policy is better in the end is not tested by this. "
-    peaks, readings = tables["peaks"], tables["readings"]
-    beside = peaks[peaks["part"] != FIGURE]
-    others = "; ".join(f"{row['part']}, {_words(row)}" for _, row in beside.iterrows())
-    ours, rest = readings.iloc[0], readings["distance"].iloc[1:]
-    stated = readings[readings["learning_rate"] == LEARNING_RATE].iloc[0]
-    return (
-        f"{untested}Best mean return over the episodes that were run: {best}. This rests on "
-        f"{len(figure)} of 10 settings, {runs} of {full.runs} runs, {episodes} of {full.episodes} "
-        f"episodes. {f'At the peaks of the other parts: {others}. ' if others else ''}Actions are "
-        f"weighed with the {ours['reading']}, discount {ours['discount']:g}, learning rate "
-        f"{ours['learning_rate']:g}: the reading that is nearest to the paper's curves, "
-        f"{ours['distance']:.0f} off in the root mean square over {ours['episodes']} episodes, "
-        f"the others {rest.min():.0f} to {rest.max():.0f}; with the learning rate that the paper "
-        f"states, {LEARNING_RATE:g}, the nearest is {stated['distance']:.0f} off."
-    )
+judge = lander_verdict.judge

@@ -1,0 +1,76 @@
+"""Policies that were trained in our Lunar Lander fly in Gymnasium's: do they earn the same there?
+
+Of the best setting of each policy of figure 11, in today's environment, the package has the weights
+of 20 runs (`docs/measured.py` puts them there). Each flies 100 episodes in our LunarLander-v3 and
+100 in Gymnasium's own, a few minutes in all:
+
+    python benchmarks/trained_landers.py
+
+The mean returns, and by how many standard errors they differ, go into the package, from where the
+report takes them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from mellowmax import Boltzmann, Mellowmax
+from mellowmax.deep import Network, Policy, evaluate
+from mellowmax.environments import lunar_lander
+from mellowmax.experiments import measured
+from mellowmax.experiments.lander_parts import Config
+from mellowmax.experiments.store import write_table
+
+SOFTMAXES = {"boltzmann": Boltzmann, "mellowmax": Mellowmax}
+EPISODES = 100
+N_OBSERVATIONS = 8
+FILE = Path(__file__).parent.parent / "src/mellowmax/experiments/data/fig11_evaluations.parquet"
+
+
+def policy_of(row):
+    """The policy of a run."""
+    sizes = (N_OBSERVATIONS, Config().hidden, lunar_lander.params().n_actions)
+    leaves, tree = jax.tree.flatten(Network.init(jax.random.key(0), sizes))
+    ends = np.cumsum([leaf.size for leaf in leaves])
+    parts = np.split(np.asarray(row.weights, np.float32), ends[:-1])
+    arrays = [jnp.asarray(x.reshape(y.shape)) for x, y in zip(parts, leaves, strict=True)]
+    return Policy(jax.tree.unflatten(tree, arrays), SOFTMAXES[row.policy](row.parameter))
+
+
+def evaluated(row):
+    """What a run's policy earns in both."""
+    policy, seed = policy_of(row), int(row.run)
+    line = {"policy": row.policy, "parameter": row.parameter, "run": row.run}
+    error = 0.0
+    for name, environment in (("ours", lunar_lander.params()), ("gymnasium", "LunarLander-v3")):
+        returns = evaluate(policy, environment, episodes=EPISODES, seed=seed).returns
+        line[name] = returns.mean(dtype=np.float64)
+        error += returns.var(ddof=1, dtype=np.float64) / EPISODES
+    return line | {"standard_error": error**0.5}
+
+
+def main() -> None:
+    policies, made_by = measured.read("fig11_policies")
+    table = pd.DataFrame([evaluated(row) for row in policies.itertuples()])
+    table["standard_errors"] = (table["ours"] - table["gymnasium"]) / table["standard_error"]
+    print(table.to_string(index=False, float_format="%.1f"))
+    for policy, rows in table.groupby("policy"):
+        off = rows["ours"].mean() - rows["gymnasium"].mean()
+        error = (rows["standard_error"] ** 2).sum() ** 0.5 / len(rows)
+        near = (rows["standard_errors"].abs() <= 2).sum()
+        print(
+            f"{policy} {rows['parameter'].iloc[0]:g}: ours {rows['ours'].mean():.1f}, Gymnasium's "
+            f"{rows['gymnasium'].mean():.1f}, {off / error:.1f} standard errors off; "
+            f"{near} of {len(rows)} runs within 2"
+        )
+    write_table(FILE, table, made_by | {"gymnasium": gymnasium.__version__})
+
+
+if __name__ == "__main__":
+    main()

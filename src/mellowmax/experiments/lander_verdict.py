@@ -1,0 +1,137 @@
+"""Which claims of figure 11 hold, and what the verdict rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from . import lander_curves, paper
+from .item import Claim, Verdict
+from .lander_parts import FIGURE, Config
+from .readings import LEARNING_RATE
+
+__all__ = ["NEAR", "PEAK", "POLICIES", "RULE", "SHORT", "SURE", "judge", "of_figure"]
+
+POLICIES = ("boltzmann", "mellowmax")
+SHORT = {"boltzmann": "boltz", "mellowmax": "mm"}
+"""What the paper's table calls them."""
+PEAK = "Mellowmax outperforms Boltzmann at its peak"
+"""The claim that matters most."""
+NEAR = 25.0
+SURE = 0.05
+RULE = (
+    "The curves of a policy are reproduced if for every parameter the mean distance between our "
+    f"curve and the paper's is at most {NEAR:g}. Mellowmax outperforms Boltzmann at its peak if it "
+    "earns more over all 40,000 episodes, each policy at its best parameter, and chance alone "
+    f"gives such a difference in fewer than {SURE:.0%} of experiments (Welch's test). The best "
+    "parameters are chosen by half of the runs and compared by the other half. Where not all "
+    "settings were run for all episodes, that claim is undecided, and so are curves that agree as "
+    "far as they were run."
+)
+
+
+def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
+    """By the rule above."""
+    means = tables["means"]
+    curves = of_figure(tables["curves"])
+    whole = _whole(means)
+    claims = [_curves(curves[curves["policy"] == policy], policy, whole) for policy in POLICIES]
+    claims.append(_peak(tables["peaks"], means, whole))
+    return Verdict(tuple(claims), _summary(tables, whole))
+
+
+def _whole(means: pd.DataFrame) -> bool:
+    """Have all settings of the figure been run for all episodes?"""
+    full, figure = Config(), of_figure(means)
+    n_settings = len(full.betas) + len(full.omegas)
+    return len(figure) == n_settings and int(figure["episodes"].min()) == full.episodes
+
+
+def of_figure(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the figure itself."""
+    return table[table["part"] == FIGURE]
+
+
+def _curves(rows: pd.DataFrame, policy: str, whole: bool) -> Claim:
+    """Are a policy's curves the paper's?"""
+    distance = (rows["mean_return"] - rows["paper"]).abs().groupby(rows["parameter"]).mean()
+    worst = distance.idxmax()
+    ours, theirs = (
+        lander_curves.of_setting(rows, policy, worst)[name] for name in ("mean_return", "paper")
+    )
+    return Claim(
+        f"The learning curves of {policy}",
+        f"at {worst:g}, from {theirs.iloc[0]:.0f} to {theirs.iloc[-1]:.0f}",
+        f"at {worst:g}, from {ours.iloc[0]:.0f} to {ours.iloc[-1]:.0f}; "
+        f"{(distance <= NEAR).sum()} of {len(distance)} curves within {NEAR:g} on average, the "
+        f"farthest {distance.max():.0f} off",
+        False if (distance > NEAR).any() else whole or None,
+    )
+
+
+def _peak(peaks: pd.DataFrame, means: pd.DataFrame, whole: bool) -> Claim:
+    """Does mellowmax outperform Boltzmann at its peak?"""
+    theirs = paper.read("fig11_lunar_lander_means").groupby("policy")["mean_return"].max()
+    boltzmann, mellowmax = (theirs[SHORT[policy]] for policy in POLICIES)
+    printed = f"best mean return over all episodes {mellowmax:.1f}, Boltzmann's {boltzmann:.1f}"
+    if not whole:
+        episodes = int(means["episodes"].max())
+        return Claim(PEAK, printed, f"not tested by the first {episodes} episodes", None)
+    row = peaks.set_index("part").loc[FIGURE]
+    return Claim(PEAK, printed, _words(row), bool(row["difference"] > 0 and row["p_value"] < SURE))
+
+
+def _words(row: pd.Series[Any]) -> str:
+    """A difference between two peaks."""
+    return (
+        f"omega {row['mellowmax']:g} less beta {row['boltzmann']:g}: {row['difference']:.1f} "
+        f"(95 %: {row['low']:.1f} to {row['high']:.1f}; p = {row['p_value']:.2g})"
+    )
+
+
+def _summary(tables: Mapping[str, pd.DataFrame], whole: bool) -> str:
+    """What was found, how much of the paper's scale it rests on, and which reading was run."""
+    full, figure = Config(), of_figure(tables["means"])
+    runs, episodes = int(figure["runs"].min()), int(figure["episodes"].max())
+    best = ", ".join(
+        f"{policy} {rows['mean_return'].max():.0f} (paper {rows['paper'].max():.0f})"
+        for policy, rows in figure.groupby("policy")
+    )
+    untested = "" if whole else "Which policy is better in the end is not tested by this. "
+    beside = tables["peaks"][tables["peaks"]["part"] != FIGURE]
+    others = "; ".join(f"{row['part']}, {_words(row)}" for _, row in beside.iterrows())
+    return (
+        f"{untested}Best mean return over the episodes that were run: {best}. This rests on "
+        f"{len(figure)} of 10 settings, {runs} of {full.runs} runs, {episodes} of {full.episodes} "
+        f"episodes. {f'At the peaks of the other parts: {others}. ' if others else ''}"
+        f"{_origin(tables)}{_reading(tables['readings'])}"
+    )
+
+
+def _origin(tables: Mapping[str, pd.DataFrame]) -> str:
+    """Where the runs were made if not here, and what was found when some were made again."""
+    made, check = tables["measured"], tables["check"]
+    if made.empty:
+        return ""
+    row = made.iloc[0]
+    return (
+        f"It was measured on {row['device']} in {made['seconds'].sum():.0f} s ({row['at'][:10]}, "
+        f"mellowmax {row['mellowmax']}, JAX {row['jax']}). Of {check['parameter'].nunique()} "
+        f"settings the first episodes were run again here, {check['runs'].max()} times each: they "
+        f"are at most {check['standard_errors'].abs().max():.1f} standard errors off. "
+    )
+
+
+def _reading(readings: pd.DataFrame) -> str:
+    """Which reading was run, and how near it is."""
+    ours, rest = readings.iloc[0], readings["distance"].iloc[1:]
+    stated = readings[readings["learning_rate"] == LEARNING_RATE].iloc[0]
+    return (
+        f"Actions are weighed with the {ours['reading']}, discount {ours['discount']:g}, learning "
+        f"rate {ours['learning_rate']:g}: the reading that is nearest to the paper's curves, "
+        f"{ours['distance']:.0f} off in the root mean square over {ours['episodes']} episodes, "
+        f"the others {rest.min():.0f} to {rest.max():.0f}; with the learning rate that the paper "
+        f"states, {LEARNING_RATE:g}, the nearest is {stated['distance']:.0f} off."
+    )
