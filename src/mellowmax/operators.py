@@ -93,7 +93,7 @@ def epsilon_greedy(
     where: Mask = None,
     keepdims: bool = False,
 ) -> ArrayT:
-    """`epsilon * mean(q) + (1 - epsilon) * max(q)`: what an epsilon-greedy policy earns.
+    """`epsilon * mean(q) + (1 - epsilon) * max(q)`: the value of epsilon-greedy.
 
     A non-expansion between the two, as little differentiable as the maximum (section 1).
 

@@ -190,11 +190,12 @@ def mellowmax_temperature(
     where: Mask = None,
     keepdims: bool = False,
 ) -> ArrayT:
-    """The `b` at which the Boltzmann policy earns mellowmax: `sum(exp(b (q - mm)) (q - mm)) = 0`.
+    """The inverse temperature `b` at which the Boltzmann policy's expected value is mellowmax.
 
-    It lies between 0 and `omega`, whatever `q` is. Where all values are equal every `b` will do,
-    and it is the limit, `omega / 2`. Where an action at minus infinity pulls mellowmax below the
-    mean of the others, the limit is 0, and it is the smallest number of the sign of `omega`.
+    It solves `sum(exp(b (q - mm)) (q - mm)) = 0`, with mellowmax as `mm` (section 6), and lies
+    between 0 and `omega`. If all values are equal, every `b` solves it, and the limit, `omega / 2`,
+    is returned. If an action at minus infinity pulls mellowmax below the mean of the others, the
+    limit is 0, and the smallest number of the sign of `omega` is returned.
 
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.

@@ -1,11 +1,11 @@
-"""The pairs: a softmax is an operator and the policy that attains it.
+"""Softmaxes: a softmax is an operator and the policy that attains its value.
 
-`sum(softmax.policy(q) * q) == softmax.value(q)` for every pair here. Planning uses the value and
+`sum(softmax.policy(q) * q) == softmax.value(q)` for every softmax here. Planning uses the value and
 its gradient, tabular learning samples the policy, policy gradient uses its log-probabilities: an
 algorithm that takes a `Softmax` works with any of them, and with yours: a subclass with the four
 methods, and nothing to be registered.
 
-The pairs are frozen and hashable, and JAX sees through them: their parameter is data, so one
+They are frozen and hashable, and JAX sees through them: their parameter is data, so one
 compiled function serves a sweep over it.
 
 This is a module, not a function. What machine learning calls the softmax function, `exp(q)` divided
@@ -32,7 +32,7 @@ __all__ = ["SOFTMAXES", "Boltzmann", "EpsilonGreedy", "Max", "Mean", "Mellowmax"
 
 
 class Softmax(ABC):
-    """An operator on action values and the policy that attains it.
+    """An operator on action values and the policy that attains its value.
 
     Every method takes `q` with the actions along `axis`, in any array library, and a `where` of the
     actions that count.
@@ -302,7 +302,7 @@ SOFTMAXES: dict[str, type[Softmax]] = {
     "boltzmann": Boltzmann,
     "mellowmax": Mellowmax,
 }
-"""The pairs by the names that the command line and the experiments use."""
+"""The softmaxes by the names that the command line and the experiments use."""
 
 
 def _check_field(pair: Softmax, name: str, *bounds: float) -> None:

@@ -1,4 +1,4 @@
-"""Any softmax as a module of PyTorch: values, log-probabilities and distributions of actions.
+"""Any softmax as a PyTorch module: values, log-probabilities and distributions of actions.
 
     >>> import torch
     >>> from mellowmax import Mellowmax
@@ -31,11 +31,11 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
     Action values are `[..., actions]`. Each method takes a mask of the actions that are allowed, of
     their shape or one that broadcasts to it: others get probability 0 and do not count.
 
-    A fixed parameter is a buffer with the name of the pair's, as `omega`. A learnable one has to be
+    A fixed parameter is a buffer with the parameter's name, as `omega`. A learnable one has to be
     positive, and stays so: its logarithm is what is learned, as the parameter `log_omega`.
 
     Args:
-        softmax: the pair, as `Mellowmax(5.0)`, or one of your own.
+        softmax: `Mellowmax(5.0)`, another, or one of your own.
         learnable: learn its parameter together with the network?
 
     Raises:
@@ -84,7 +84,7 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
 
     @property
     def softmax(self) -> Softmax:
-        """The pair with its parameter as it is now: a tensor."""
+        """The softmax, with its current parameter as a tensor."""
         pair: Softmax = object.__new__(type(self._pair))
         for field in dataclasses.fields(self._pair):
             value = getattr(self._pair, field.name)
@@ -105,7 +105,7 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
         return self.softmax.policy(q, where=where)
 
     def value(self, q: torch.Tensor, where: torch.Tensor | None = None) -> torch.Tensor:
-        """One value for each row: what the policy earns, and the target of Q-learning."""
+        """One value for each row: the expected value of the policy, for targets of Q-learning."""
         return self.softmax.value(q, where=where)
 
     def distribution(
@@ -115,7 +115,7 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
         return torch.distributions.Categorical(logits=self(q, where=where))
 
     def extra_repr(self) -> str:
-        """The pair with its parameter as it is now, as numbers."""
+        """The softmax with its current parameter, as numbers."""
         now = {name: self._parameter(name).tolist() for name in self._names}
         numbers = {name: round(x, 6) if isinstance(x, float) else x for name, x in now.items()}
         pair = dataclasses.replace(self._pair, **numbers)

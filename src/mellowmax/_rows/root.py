@@ -7,9 +7,9 @@ With the gaps `u` of a row, in units in which what is looked for is of the order
 Two bounds bracket the root. `log D` falls no faster than with minus the largest gap as its slope.
 If `k` actions are best, `m` are not, and `s` is the smallest gap of those, then `D(t)` is at most
 `(m / k) s exp(-t s)` for `t s >= 1`. `log D` is so nearly straight that Halley's method on it needs
-few steps. Its correction is kept between 1/2 and 2: far from the root it would mislead. Its slope and
-bend are taken of `log D` over `log t`, which has no unit, and `exp(-t s)` is factored out of every
-sum: nothing leaves the range of numbers however near the policy is to the greedy one.
+few steps. Its correction is kept between 1/2 and 2: far from the root it would mislead. Its slope
+and bend are taken of `log D` over `log t`, which has no unit, and `exp(-t s)` is factored out of
+every sum: nothing leaves the range of numbers however near the policy is to the greedy one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`mellowmax evaluate`: what a trained policy earns, and an episode of it to look at."""
+"""`mellowmax evaluate`: the returns of a trained policy, and an episode of it as a GIF."""
 
 from __future__ import annotations
 
@@ -30,11 +30,9 @@ def evaluate(
     ],
     environment: Annotated[
         str | None,
-        typer.Argument(
-            metavar="ENV", help="The id of a Gymnasium environment; else that of the training."
-        ),
+        typer.Argument(metavar="ENV", help="A Gymnasium id; by default that of the checkpoint."),
     ] = None,
-    episodes: Annotated[int, typer.Option(help="How many to play.")] = 100,
+    episodes: Annotated[int, typer.Option(help="How many episodes to play.")] = 100,
     run: Annotated[int, typer.Option(help="The run whose policy plays, counted from 0.")] = 0,
     seed: Seed = 0,
     render: Annotated[
@@ -46,12 +44,12 @@ def evaluate(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    """Let a trained policy play, and say what it earns.
+    """Play episodes with a trained policy, and print its mean return.
 
     Example: mellowmax evaluate cart --episodes 100 --render cart.gif
 
-    The policy is that of the last checkpoint, also of a training that is still under way. The exit
-    code is 0, 2 for an argument that is wrong, 130 after Ctrl-C, and 1 if an environment fails.
+    The policy is that of the last checkpoint, even while training is still running. The exit code
+    is 0, 1 if an environment fails, 2 for a wrong argument, and 130 after Ctrl-C.
     """
     try:
         with errors_in_one_sentence(RuntimeError):

@@ -1,4 +1,4 @@
-"""`mellowmax explore`: the page on which planning breaks and heals, served or written to a file."""
+"""`mellowmax explore`: the page on which planning breaks, served or written to a file."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def explore(
         Path | None, typer.Option(help="Write the page to this file, and serve nothing.")
     ] = None,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Only serve the page; open no browser.")
+        bool, typer.Option("--no-browser", help="Serve the page, but open no browser.")
     ] = False,
-    port: Annotated[int, typer.Option(help="Where to serve it; 0 for a port that is free.")] = 0,
+    port: Annotated[int, typer.Option(help="The port to serve it on; 0 for a free one.")] = 0,
     discount: Discount = 0.99,
     force: Force = False,
 ) -> None:
@@ -43,10 +43,10 @@ def explore(
 
     Example: mellowmax explore FrozenLake-v1 --save page.html
 
-    It shows the paper's two-state MDP, or MODEL: one with a single state that is not terminal and
-    two actions live, any other as values, policies and temperatures over a range of the parameter.
-    The page is served to this machine alone until Ctrl-C; it is one file that needs no network. The
-    exit code is 0, and 2 for an argument that is wrong.
+    It shows the paper's two-state MDP, or MODEL. A MODEL with two actions and a single state that
+    is not terminal is live. Of any other, the page shows values, policies and temperatures over a
+    range of the parameter. The page is served to this machine only, until Ctrl-C. It is one file
+    that needs no network. The exit code is 0, and 2 for a wrong argument.
     """
     with errors_in_one_sentence():
         from ..explorer import PageServer, page, write_page

@@ -23,13 +23,13 @@ Environment: TypeAlias = Annotated[
     typer.Argument(metavar="ENV", help="The id of a Gymnasium environment with discrete actions."),
 ]
 Discount: TypeAlias = Annotated[
-    float, typer.Option(help="For a Gymnasium environment; a saved MDP has its own.")
+    float, typer.Option(help="The discount of a Gymnasium environment; a saved MDP has its own.")
 ]
 Force: TypeAlias = Annotated[
     bool, typer.Option("--force", help="Replace files that this command did not write.")
 ]
 Parameter: TypeAlias = Annotated[
-    float | None, typer.Option(help="The softmax's own: epsilon, beta or omega.")
+    float | None, typer.Option(help="The softmax's parameter: epsilon, beta or omega.")
 ]
 AsJson: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")
@@ -37,12 +37,12 @@ AsJson: TypeAlias = Annotated[
 Quiet: TypeAlias = Annotated[
     bool, typer.Option("--quiet", help="Show no progress, and print nothing but `--json`.")
 ]
-Seed: TypeAlias = Annotated[int, typer.Option(help="Of all random numbers.")]
+Seed: TypeAlias = Annotated[int, typer.Option(help="The seed of all random numbers.")]
 MaxSteps: TypeAlias = Annotated[
     int | None,
-    typer.Option(help="Where an episode is cut off; else at the environment's own limit, or 1000."),
+    typer.Option(help="The step limit of an episode; by default the environment's, or 1000."),
 ]
 Workers: TypeAlias = Annotated[
     int | None,
-    typer.Option(help="How many processes step the environments; 0 for none but this one."),
+    typer.Option(help="How many processes step the environments; 0 for this process alone."),
 ]

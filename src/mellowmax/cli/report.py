@@ -42,8 +42,7 @@ def report(
 
     Example: mellowmax report reproduction
 
-    It is made from the cells that are there. The exit code is 0, and 2 for an argument that is
-    wrong.
+    It is made from the finished cells. The exit code is 0, and 2 for a wrong argument.
     """
     with errors_in_one_sentence():
         summary = write_report(directory, _recorded_scale(directory))

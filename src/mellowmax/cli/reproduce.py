@@ -43,10 +43,10 @@ def reproduce(
         str, typer.Option(help="quick: minutes on a laptop; paper: the paper's own counts.")
     ] = "quick",
     out: Annotated[
-        Path, typer.Option(help="Where cells, tables, figures and the report go.")
+        Path, typer.Option(help="The directory for cells, tables, figures and the report.")
     ] = Path("reproduction"),
     devices: Annotated[
-        int | None, typer.Option(help="How many devices to use; on a CPU, how many to make of it.")
+        int | None, typer.Option(help="How many devices to use; a CPU is split into as many.")
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Start what takes longer than an hour without asking.")
@@ -55,16 +55,15 @@ def reproduce(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    """Make the paper's figures and tables again, with verdicts.
+    """Reproduce the paper's figures and tables, with verdicts.
 
     Example: mellowmax reproduce fig9 --scale paper --out results
 
-    The work is cut into cells. A finished cell is on disk for good: stopped by Ctrl-C or killed at
-    any moment, the same command resumes where it was. Before an item that takes longer than an
-    hour (`fig11 --scale paper`: about 18 days on two cores) it asks; without a terminal to ask on,
-    it wants `--yes`. The path of the report is printed last. The exit code is 0 when all is done,
-    1 if an item was not wanted after all, 2 for an argument that is wrong, 74 for a full disk, and
-    130 after Ctrl-C.
+    The work is cut into cells, and a finished cell is saved. After Ctrl-C or a kill, the same
+    command resumes where it stopped. It asks before an item that takes longer than an hour
+    (`fig11 --scale paper`: about 18 days on two cores); without a terminal, pass `--yes`. The path
+    of the report is printed last. The exit code is 0 when all is done, 1 if you answered no, 2 for
+    a wrong argument, 74 for a full disk, and 130 after Ctrl-C.
     """
     remark = RESUMES.format(out)
     with errors_in_one_sentence():

@@ -1,4 +1,4 @@
-"""`mellowmax show`: what there is in a file of the library."""
+"""`mellowmax show`: what is in a file of the library."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def show(
 
     Example: mellowmax show solution.npz
 
-    The values and the policy of a small model are shown state by state. The exit code is 0, and 2
-    for a file that is none of these.
+    For a small model, the values and the policy of each state are printed. The exit code is 0, and
+    2 for any other file.
     """
     with errors_in_one_sentence():
         result = _described(file)

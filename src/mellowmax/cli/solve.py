@@ -37,13 +37,13 @@ def solve(
         str,
         typer.Argument(metavar="MODEL", help="A saved MDP, or the id of a Gymnasium environment."),
     ],
-    softmax: Annotated[str, typer.Option(help=f"The operator: {SOFTMAX_NAMES}.")] = DEFAULT,
+    softmax: Annotated[str, typer.Option(help=f"The softmax: {SOFTMAX_NAMES}.")] = DEFAULT,
     parameter: Parameter = None,
     method: Annotated[
-        str, typer.Option(help="auto, in-place, synchronous, shifted or newton.")
+        str, typer.Option(help="One of auto, in-place, synchronous, shifted, newton.")
     ] = "auto",
     discount: Discount = 0.99,
-    tolerance: Annotated[float, typer.Option(help="The largest change to stop at.")] = 1e-8,
+    tolerance: Annotated[float, typer.Option(help="Stop when no value changes by more.")] = 1e-8,
     max_iterations: Annotated[int, typer.Option(help="The most iterations to take.")] = 100_000,
     out: Annotated[Path, typer.Option(help="Where to write the solution.")] = Path("solution.npz"),
     as_json: AsJson = False,
@@ -51,14 +51,14 @@ def solve(
     operator: Annotated[str | None, typer.Option(hidden=True)] = None,
     force: Force = False,
 ) -> None:
-    """Plan in an MDP: values under an operator, with bounds.
+    """Solve an MDP under a softmax, with error bounds.
 
     Example: mellowmax solve FrozenLake-v1 --softmax mellowmax --parameter 16.55
 
-    The values and the policy of a small model are printed. The file has `q`, `value`, `policy`, and
-    the numbers that are printed; `numpy.load` reads it, and `mellowmax show` shows it. Ctrl-C stops
-    early and writes what there is. The exit code is 0 if the solve converged, 1 if it did not, 130
-    after Ctrl-C, and 2 for an argument that is wrong.
+    For a small model, the values and the policy are printed. The file has `q`, `value`, `policy`
+    and the printed numbers. `numpy.load` reads it, and `mellowmax show` prints it. Ctrl-C stops
+    early and writes the values so far. The exit code is 0 if the solve converged, 1 if it did not,
+    130 after Ctrl-C, and 2 for a wrong argument.
     """
     with errors_in_one_sentence():
         pair = choose_softmax(_one_name(softmax, operator), parameter)

@@ -69,42 +69,40 @@ def train(
     softmax: Annotated[
         str,
         typer.Option(
-            help=f"The last layer of reinforce, or what the targets of dqn have: {SOFTMAX_NAMES}."
+            help=f"The last layer of reinforce, the operator in dqn's targets: {SOFTMAX_NAMES}."
         ),
     ] = "mellowmax",
     parameter: Parameter = None,
     episodes: Annotated[
-        int, typer.Option(help="How many a run plays: for reinforce a multiple of the batch.")
+        int, typer.Option(help="Episodes of each run; for reinforce, a multiple of the batch.")
     ] = 2000,
-    runs: Annotated[int, typer.Option(help="How many runs, side by side.")] = 1,
+    runs: Annotated[int, typer.Option(help="How many runs to train in parallel.")] = 1,
     seed: Seed = 0,
     out: Annotated[
-        Path, typer.Option(help="The directory of the checkpoint, the table and the figure.")
+        Path, typer.Option(help="The directory for the checkpoint, the table and the picture.")
     ] = Path("training"),
     learning_rate: Annotated[
-        float | None, _option("Of Adam.", "0.005 for reinforce, 0.001 for dqn")
+        float | None, _option("The learning rate of Adam.", "0.005 for reinforce, 0.001 for dqn")
     ] = None,
-    discount: Annotated[float, typer.Option(help="From 0 to 1.")] = 0.99,
+    discount: Annotated[float, typer.Option(help="The discount, from 0 to 1.")] = 0.99,
     hidden: Annotated[
         int | None,
-        _option("How many units a hidden layer has.", "16 for reinforce, 64 for dqn"),
+        _option("Units of a hidden layer.", "16 for reinforce, 64 for dqn"),
     ] = None,
     depth: Annotated[
-        int | None, _option("How many hidden layers there are.", "1 for reinforce, 2 for dqn")
+        int | None, _option("The number of hidden layers.", "1 for reinforce, 2 for dqn")
     ] = None,
-    batch: Annotated[
-        int | None, _option("reinforce: how many episodes there are in an update.", "10")
-    ] = None,
+    batch: Annotated[int | None, _option("reinforce: episodes in an update.", "10")] = None,
     baseline: Annotated[
         str | None,
-        _option("reinforce: subtracted from what was earned: none, others or network.", "none"),
+        _option("reinforce: what to subtract from returns: none, others or network.", "none"),
     ] = None,
     normalise: Annotated[
         bool | None,
-        _option("reinforce: bring the advantages of a batch to mean 0 and deviation 1.", "no"),
+        _option("reinforce: scale the advantages of a batch to mean 0, deviation 1.", "no"),
     ] = None,
     reward_to_go: Annotated[
-        bool | None, _option("reinforce: weigh an action with what was earned from it on.", "yes")
+        bool | None, _option("reinforce: weight an action by the return from it on.", "yes")
     ] = None,
     through_temperature: Annotated[
         bool | None,
@@ -113,30 +111,28 @@ def train(
     target: Annotated[
         int | None,
         _option(
-            "dqn: how many updates there are between two copies to the target network.",
+            "dqn: updates between two copies to the target network.",
             "no target network",
         ),
     ] = None,
     capacity: Annotated[
-        int | None, _option("dqn: how many steps the replay buffer has room for.", "10000")
+        int | None, _option("dqn: steps that the replay buffer can hold.", "10000")
     ] = None,
-    minibatch: Annotated[
-        int | None, _option("dqn: how many of them an update is made of.", "64")
-    ] = None,
+    minibatch: Annotated[int | None, _option("dqn: steps in an update.", "64")] = None,
     learning_starts: Annotated[
-        int | None, _option("dqn: how many steps there are before the first update.", "1000")
+        int | None, _option("dqn: steps before the first update.", "1000")
     ] = None,
     train_frequency: Annotated[
-        int | None, _option("dqn: how many steps there are from one update to the next.", "4")
+        int | None, _option("dqn: steps from one update to the next.", "4")
     ] = None,
     first_epsilon: Annotated[
         float | None, _option("dqn: the probability of a random action at the first step.", "1.0")
     ] = None,
     last_epsilon: Annotated[
-        float | None, _option("dqn: the same once exploration has fallen.", "0.05")
+        float | None, _option("dqn: the same after the exploration steps.", "0.05")
     ] = None,
     exploration_steps: Annotated[
-        int | None, _option("dqn: how many steps that takes.", "5000")
+        int | None, _option("dqn: steps from the first epsilon to the last.", "5000")
     ] = None,
     max_steps: MaxSteps = None,
     workers: Workers = None,
@@ -150,11 +146,11 @@ def train(
 
     Example: mellowmax train CartPole-v1 --algorithm dqn --parameter 5 --episodes 300 --out deep
 
-    The directory has a checkpoint, `episodes.csv` with every episode, and the learning curve as
-    `learning_curve.svg` and `.png`. Stopped by Ctrl-C or killed at any moment, the same command
-    resumes from the checkpoint and ends with the same numbers; with more `--episodes` it plays on.
-    The exit code is 0 when all episodes are played, 1 if the training diverges or an environment
-    fails, 2 for an argument that is wrong, 74 for a full disk, 130 after Ctrl-C.
+    The directory gets a checkpoint, `episodes.csv` with every episode, and the learning curve as
+    `learning_curve.svg` and `.png`. After Ctrl-C or a kill, the same command resumes from the
+    checkpoint and ends with the same numbers. With more `--episodes` it trains further. The exit
+    code is 0 when all episodes are played, 1 if training diverges or an environment fails, 2 for a
+    wrong argument, 74 for a full disk, 130 after Ctrl-C.
     """
     given = {name: value for name, value in locals().items() if value is not None}
     remark = RESUMES.format(out)

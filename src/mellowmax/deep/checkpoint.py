@@ -239,7 +239,7 @@ class SavedPolicy:
 def load_policy(
     checkpoint: str | Path, run: int = 0, softmax: Softmax | None = None
 ) -> SavedPolicy:
-    """The policy of a run, from a checkpoint.
+    """Load the policy of a run from a checkpoint.
 
     Args:
         checkpoint: the directory that was given to `train`.

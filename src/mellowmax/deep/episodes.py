@@ -42,7 +42,7 @@ class Episodes:
         return steps[:, None] < self.lengths[None]
 
     def earned(self, discount: jax.Array | float) -> jax.Array:
-        """What is earned from each step on, discounted, `[T, B]`; 0 behind the end of an episode.
+        """The discounted return from each step on, `[T, B]`; 0 after the end of an episode.
 
         Examples:
             >>> rewards = jnp.array([[1.0], [0.0], [2.0], [9.0]])

@@ -1,4 +1,4 @@
-"""What a policy earns: episodes from which nothing is learned, and one of them to look at."""
+"""Evaluation of a policy: episodes without learning, and one of them as pictures."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def evaluate(
     workers: int | None = None,
     callback: Callable[[EvaluateProgress], None] | None = None,
 ) -> Evaluation:
-    """Let a policy play episodes.
+    """Play episodes with a policy.
 
     Args:
         policy: such as one of `DeepResult.policies`, or `load_policy(checkpoint).policy`.

@@ -56,7 +56,7 @@ class Network(eqx.Module):
 
 
 class Policy(eqx.Module):
-    """A network whose outputs are treated as action values by a softmax.
+    """A network whose outputs are the action values of a softmax.
 
     Examples:
         >>> from mellowmax import Mellowmax
@@ -84,7 +84,7 @@ class Policy(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class HeldTemperature(Mellowmax):
-    """Mellowmax, with the temperature of its policy held still when it is differentiated.
+    """Mellowmax, with the temperature of its policy held fixed when it is differentiated.
 
     The policy is the same; its gradient is that of a Boltzmann policy with this state's
     temperature, which is not the gradient of the policy.

@@ -1,4 +1,4 @@
-"""REINFORCE: what is learned from a batch of episodes.
+"""REINFORCE, which learns from batches of episodes.
 
 The gradient of the expected return with respect to the network's weights is estimated by
 
@@ -50,12 +50,12 @@ ADAM = optax.scale_by_adam(np.float32(0.9), np.float32(0.999))  # or JAX's 64 bi
 
 
 class ReinforceState(eqx.Module):
-    """What a run has learned."""
+    """The state of a run: its networks and its optimiser."""
 
     network: Network
     """Of the policy."""
     baseline: Network | None
-    """The network that predicts what will be earned, if that is the baseline."""
+    """The network that predicts returns, if that is the baseline."""
     optimiser: Any
     """The state of the optimiser."""
 
@@ -95,7 +95,7 @@ class Reinforce:
     optimiser: optax.GradientTransformation
 
     def init(self, key: jax.Array, n_observations: int, n_actions: int) -> ReinforceState:
-        """What a run begins with.
+        """The initial state of a run.
 
         Args:
             key: a JAX key.
@@ -227,7 +227,7 @@ class Reinforce:
         return sum_of_gradients(weighed, policy.network, episodes.lengths, *data)
 
     def advantages(self, state: ReinforceState, episodes: Episodes) -> jax.Array:
-        """What the actions of an episode are weighed with, `[T, B]`; 0 behind its end."""
+        """The advantages by which actions are weighted, `[T, B]`; 0 after the end of an episode."""
         live = episodes.live()
         result = self._earned(episodes)
         if self.baseline == "others":

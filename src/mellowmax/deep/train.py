@@ -64,7 +64,7 @@ def train(
     seconds_between_checkpoints: float = 2.0,
     callback: Callable[[TrainProgress], bool | None] | None = None,
 ) -> DeepResult:
-    """Let runs learn in an environment, for every setting.
+    """Train a learner in an environment, with many runs of every setting.
 
     The learner's parameters, learning rates and discounts may be arrays: they broadcast to a grid
     of settings, and every setting has the same `runs`. What a run learns depends on its setting,

@@ -41,7 +41,7 @@ FASTEST = np.array([4 * np.pi, 9 * np.pi], np.float32)
 @pytree
 @dataclasses.dataclass(frozen=True)
 class Params:
-    """What can be chosen of an acrobot."""
+    """The parameters of an acrobot."""
 
     torque: np.float32 | jax.Array
     """Of an action to one side."""
@@ -53,7 +53,7 @@ class Params:
 
 
 class Step(NamedTuple):
-    """What a step leads to."""
+    """The result of a step."""
 
     state: jax.Array
     reward: jax.Array

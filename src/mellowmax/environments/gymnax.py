@@ -1,4 +1,4 @@
-"""Environments of gymnax's as functional environments.
+"""gymnax environments as functional environments.
 
 gymnax's functions have another order, and give the observation with the state:
 
@@ -24,14 +24,14 @@ __all__ = ["GymnaxEnvironment", "GymnaxParams", "GymnaxState", "functional"]
 
 
 class GymnaxState(NamedTuple):
-    """What gymnax gives of a state."""
+    """A state of gymnax, with its observation."""
 
     observation: jax.Array
     state: Any
 
 
 class GymnaxParams(NamedTuple):
-    """gymnax's own parameters, with what a learner has to know."""
+    """gymnax's parameters, with the number of actions."""
 
     params: Any
     n_actions: int
@@ -39,7 +39,7 @@ class GymnaxParams(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class GymnaxEnvironment:
-    """The functions of an environment of gymnax's, as `FunctionalRollouts` take them.
+    """The functions of a gymnax environment, as `FunctionalRollouts` take them.
 
     Args:
         env: the environment.
@@ -70,12 +70,12 @@ class GymnaxEnvironment:
         return GymnaxState(observation, after), jnp.asarray(reward, jnp.float32), ended
 
     def observe(self, state: GymnaxState, params: GymnaxParams) -> jax.Array:
-        """What is seen of a state, as one vector."""
+        """The observation of a state, as one vector."""
         return jnp.ravel(state.observation)
 
 
 def functional(env: Any, params: Any) -> tuple[GymnaxEnvironment, GymnaxParams]:
-    """What `gymnax.make` gives, as a functional environment and its parameters.
+    """Turn what `gymnax.make` returns into a functional environment and its parameters.
 
     Args:
         env: an environment of gymnax's with discrete actions.

@@ -74,7 +74,7 @@ class Params:
 
 
 class Step(NamedTuple):
-    """What a step leads to."""
+    """The result of a step."""
 
     state: jax.Array
     reward: jax.Array

@@ -1,4 +1,4 @@
-"""What a tabular policy earns: episodes from which nothing is learned.
+"""Evaluation of a tabular policy: episodes without learning.
 
 In a functional environment all episodes of a block are played at once by one compiled program; in
 one of Gymnasium's they are played one after another. Either way an action is chosen by comparing a
@@ -37,7 +37,7 @@ def evaluate(
     seed: int | Key = 0,
     max_steps: int | None = None,
 ) -> Evaluation:
-    """Let a tabular policy play episodes.
+    """Play episodes with a tabular policy.
 
     Args:
         policy: `[S, A]`, the probability of each action in each state: the `policy` of a

@@ -1,4 +1,4 @@
-"""Tabular learners: what is learned from one transition.
+"""Tabular learners, which learn from one transition.
 
 A learner has a table of action values and, after the action `a` in the state `s` has earned the
 reward `r` and led to the state `s'`, moves one entry towards a target:
@@ -46,14 +46,14 @@ Bootstrap: TypeAlias = Callable[[Softmax, jax.Array, ArrayLike, jax.Array | None
 
 
 class Update(NamedTuple):
-    """What an update gives: the new table, and the TD error that it was made from."""
+    """The result of an update: the new table, and the TD error."""
 
     q: jax.Array
     td_error: jax.Array
 
 
 class Learned(NamedTuple):
-    """What a step of learning gives: an `Update`, and the next action."""
+    """The result of `Learner.learn`: an `Update`, and the next action."""
 
     q: jax.Array
     td_error: jax.Array
@@ -86,7 +86,7 @@ class Learner:
     """Does the bootstrap need the next action? Then that one is chosen before the update."""
 
     def at(self, step: ArrayLike) -> Learner:
-        """The learner after `step` updates: its schedules replaced by what they give then."""
+        """The learner after `step` updates: its schedules replaced by their values then."""
         softmax, rate = self._softmax_at(step), self._rate_at(step)
         return dataclasses.replace(self, softmax=softmax, learning_rate=rate)
 

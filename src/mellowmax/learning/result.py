@@ -12,7 +12,7 @@ __all__ = ["TabularResult"]
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class TabularResult:
-    """What the runs recorded; None for what they did not.
+    """The records of all runs; None for what was not recorded.
 
     The leading axes of every array, `...` below, are those of the grid of settings and then that of
     the runs.

@@ -1,4 +1,4 @@
-"""Training: a learner, an environment, and as many runs as are asked for.
+"""Training: a learner in an environment, for many runs.
 
 `train` is the front door. A functional environment (`functional.py`) is compiled together with the
 learner, and thousands of runs go at once. A Gymnasium environment (`gymnasium.py`) is stepped in
@@ -44,16 +44,16 @@ def train(
     action_mask: bool = False,
     devices: Sequence[jax.Device] | None = None,
 ) -> TabularResult:
-    """Run a learner in an environment, many times for every setting.
+    """Train a learner in an environment, with many runs of every setting.
 
     The learner's parameters, learning rates and discounts may be arrays: they broadcast to a grid
-    of settings, and every setting has the same `runs`. What a run learns depends on its setting,
-    its seed and its number alone, bit for bit: not on the settings and runs beside it, nor on the
+    of settings, and every setting has the same `runs`. The numbers of a run depend only on its
+    setting, its seed and its number, bit for bit: not on other settings and runs, nor on the
     devices.
 
     Functional environments are compiled together with the learner. Those of Gymnasium are stepped
-    one run after another; where they cut an episode off (truncate it), that is no end: its last
-    state is bootstrapped from.
+    one run after another. A truncated episode has not ended: the learner bootstraps from its last
+    state.
 
     Args:
         learner: from `sarsa`, `expected_sarsa` or `q_learning`.

@@ -1,4 +1,4 @@
-"""Markov decision processes: what they are, where they come from, and some to try things on.
+"""Markov decision processes: the class `MDP`, its sources, and examples.
 
 `MDP` holds and checks the arrays of a model, dense or sparse, and reads and writes other forms of
 it. The functions make the paper's MDPs and families that grow to any size.

@@ -1,4 +1,4 @@
-"""MDPs to try things on: the paper's two, and four families that grow to any size.
+"""Examples of MDPs: the paper's two, and families of any size.
 
 Every random one is made by `np.random.default_rng(seed)`: the same seed gives the same MDP.
 """

@@ -1,4 +1,4 @@
-"""What an MDP is: the arrays, and the checks they have passed.
+"""Markov decision processes as arrays that have been checked.
 
 An MDP has states `0 .. S-1`, actions `0 .. A-1` and a discount. From a state and an action the
 next state is one of `K` branches: branch `k` has the probability `probabilities[s, a, k]` and leads
@@ -226,7 +226,7 @@ class MDP:
             actions: `[N]`, by which action.
             successors: `[N]`, where it leads; `n_states` for the end of the episode.
             probabilities: `[N]`, how probable it is.
-            rewards: `[N]`, what it earns.
+            rewards: `[N]`, the reward of each.
             discount: in [0, 1); 1 where every policy ends.
             n_states: how many states there are; None for the largest index and one more.
             n_actions: the same for actions.
@@ -267,7 +267,7 @@ class MDP:
         states: ArrayLike,
         actions: ArrayLike,
     ) -> Self:
-        """An MDP in QuantEcon's form: a list of the pairs of a state and an action that there are.
+        """An MDP in QuantEcon's form: a list of state-action pairs.
 
         Args:
             rewards: `[L]`, the reward of each pair.

@@ -72,7 +72,7 @@ ROUNDINGS_OF_AN_OPERATOR = 64
 
 
 def suboptimality(softmax: Softmax, n_actions: int, discount: float) -> float:
-    """The most that any state loses at a fixed point of the softmax against its optimal value.
+    """A bound on how far any state's value at a fixed point is below its optimal value.
 
     Args:
         softmax: any pair.

@@ -22,7 +22,7 @@ __all__ = ["FixedPolicy", "evaluate"]
 
 
 def evaluate(policy: ArrayLike, mdp: MDP, **options: Any) -> Solution:
-    """The exact value of a policy: what it earns, state by state.
+    """The exact value of a policy in each state.
 
     Args:
         policy: `[S, A]`, the probability of each action in each state.

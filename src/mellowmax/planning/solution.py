@@ -1,4 +1,4 @@
-"""What a solve returns, what it reports on the way, and what it raises."""
+"""The result of a solve, its progress, and its error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["NotConvergedError", "Solution", "SolveProgress", "rows_of"]
 
 @dataclasses.dataclass(frozen=True)
 class SolveProgress:
-    """What the callback of a solve gets."""
+    """The progress of a solve, passed to its callback."""
 
     method: str
     """The method at work; `auto` reports the one that it is trying or has chosen."""

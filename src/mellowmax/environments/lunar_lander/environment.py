@@ -141,7 +141,7 @@ def dispersion(key: jax.Array) -> tuple[Array, Array]:
 
 
 def observe(state: jax.Array, params: Params) -> jax.Array:
-    """What is seen of a lander, `[8]`: x, y, their speeds, angle, its speed, legs on the ground."""
+    """What a lander observes, `[8]`: x, y, their speeds, angle, its speed, legs on the ground."""
     return jnp.stack(observation(named(state), jnp.asarray(params.height_scale, jnp.float32)))
 
 

@@ -40,7 +40,7 @@ _METHODS = ("in-place", "synchronous")
 
 
 class ValueIterationResult(NamedTuple):
-    """How many sweeps value iteration took, and the values it came to."""
+    """The number of sweeps that value iteration took, and the final values."""
 
     iterations: Integers
     """`[T, N]`: sweeps until the largest change was below each of T tolerances, the last of these
