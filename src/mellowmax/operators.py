@@ -1,18 +1,18 @@
 """The five operators: action values in, one value out, with closed-form gradients.
 
 A softmax operator turns the action values `q` of a state into one value. Section 1 of Asadi and
-Littman (2017) asks four things of it: settings that approximate the maximum, non-expansion,
+Littman (2017) asks four things of it: parameters that approximate the maximum, non-expansion,
 differentiability, and a policy that starves no action. `mellowmax` (section 5) has all four.
 
 Each function takes an array of NumPy, PyTorch, JAX, CuPy or any other Array API library and gives
 back the same kind, on the same device and in the same dtype. Automatic differentiation uses the
 closed forms below, and differentiates them again for the higher orders.
 
-A row is the action values along `axis`, so the shape of the rows is that of `q` without `axis`. The
-parameter is a number for all rows, or an array that broadcasts against them: one for each row, or
-with further axes in front, which give every row again. What has the axis of the actions kept, as
-`keepdims` keeps it, would do so unawares, and is an error: `omega` of shape (2, 1) for `q` of shape
-(2, 3). An argument of the wrong kind raises TypeError, a wrong value or shape ValueError.
+A row is the action values of one state, along `axis`: the shape of the rows is that of `q` without
+`axis`. The parameter is a number for all rows, or an array that broadcasts against them. Further
+axes in front repeat the rows, once for each parameter. A parameter that keeps the axis of the
+actions is an error: `omega` of shape (2, 1) for `q` of shape (2, 3). An argument of the wrong kind
+raises TypeError, a wrong value or shape ValueError.
 """
 
 from __future__ import annotations
@@ -171,9 +171,8 @@ def mellowmax(
 
     A non-expansion for every omega, differentiable, and as near the maximum as wanted.
 
-    An action that is not legal is to be left out by `where`. Filling its value with -1e9, as agents
-    often do, is wrong here whatever the number: a filled action earns nothing in the sum, but still
-    counts in the mean.
+    Mask illegal actions with `where`. Filling their values with -1e9, as agents often do, is wrong
+    here, whatever the number: a filled action adds nothing to the sum, but counts in the mean.
 
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.

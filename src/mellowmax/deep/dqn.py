@@ -1,4 +1,4 @@
-"""Deep Q-learning: what is learned from single steps, with any softmax in the targets.
+"""Deep Q-learning, which learns from single steps, with any softmax in the targets.
 
 A network estimates the action values `Q(s, .)`. It plays epsilon-greedily; every step goes into a
 replay buffer, and every few steps the network is moved, on a minibatch from the buffer, towards
@@ -40,7 +40,7 @@ __all__ = ["Dqn", "DqnState", "dqn"]
 
 
 class DqnState(eqx.Module):
-    """What a run has learned, and what it learns from."""
+    """The state of a run: its networks, its optimiser and its replay buffer."""
 
     network: Network
     """The action values."""
@@ -100,7 +100,7 @@ class Dqn:
         return 1
 
     def init(self, key: jax.Array, n_observations: int, n_actions: int) -> DqnState:
-        """What a run begins with.
+        """The initial state of a run.
 
         Args:
             key: a JAX key.
@@ -184,7 +184,7 @@ class Dqn:
         return DqnState(network, target, optimiser, updates, state.sound, state.replay)
 
     def targets(self, state: DqnState, steps: Transitions) -> jax.Array:
-        """What the values of the actions taken are moved towards, `[B]`."""
+        """The targets of the values of the actions taken, `[B]`."""
         network = state.network if state.target is None else state.target
         later = self.softmax.value(jax.vmap(network)(steps.after))
         discount = jnp.asarray(DEFAULT if self.discount is None else self.discount, jnp.float32)
@@ -225,21 +225,21 @@ def dqn(
 
     Args:
         softmax: any. Its value stands where DQN has the maximum; its policy is not used.
-        learning_rate: what the optimiser's steps are multiplied with.
+        learning_rate: multiplies the optimiser's steps.
         discount: from 0 to 1; None for the environment's own, or 0.99 where it has none.
-        target: how many updates there are between two copies of the network to the target network;
+        target: updates between two copies of the network to the target network;
             None for no target network. In an array of settings 1 is the same as None.
-        hidden: how many units a hidden layer has.
-        depth: how many hidden layers there are.
-        capacity: how many steps the replay buffer has room for.
-        minibatch: how many of them an update is made of.
-        learning_starts: how many steps a run plays before its first update.
-        train_frequency: how many steps there are from one update to the next.
+        hidden: units of a hidden layer.
+        depth: the number of hidden layers.
+        capacity: steps that the replay buffer can hold.
+        minibatch: steps in an update.
+        learning_starts: steps of a run before its first update.
+        train_frequency: steps from one update to the next.
         first_epsilon: the probability of a random action at the first step of a run.
         last_epsilon: that from the step `exploration_steps` on; it falls linearly in between.
-        exploration_steps: how many steps that takes.
-        huber: up to which error the loss is half its square; it is linear beyond. Infinity is the
-            squared loss, as CleanRL has it; Stable-Baselines3 has 1. Without a target network a
+        exploration_steps: steps from the first epsilon to the last.
+        huber: the error up to which the loss is half its square; beyond, it is linear. Infinity is
+            the squared loss, as in CleanRL; Stable-Baselines3 has 1. Without a target network a
             small one may diverge: it is slow to correct estimates that are far too large.
         optimiser: an optax transformation that does not contain the learning rate, such as
             `optax.chain(optax.clip_by_global_norm(10.0), optax.scale_by_adam())`.

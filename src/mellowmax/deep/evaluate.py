@@ -134,7 +134,7 @@ def watch(
         max_steps: as for `evaluate`.
 
     Yields:
-        A picture, `[height, width, 3]`, and what has been earned up to it.
+        A picture, `[height, width, 3]`, and the sum of the rewards up to it.
 
     Raises:
         ValueError: for an environment that cannot show itself, or that the policy does not fit.

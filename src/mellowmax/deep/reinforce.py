@@ -4,9 +4,9 @@ The gradient of the expected return with respect to the network's weights is est
 
     mean over episodes of  sum over steps of  advantage * grad log policy(action | observation),
 
-where the advantage of a step is what was earned from it on (or in the whole episode), less a
-baseline that does not depend on the action. `Reinforce.update` is a pure function of what has been
-learned and a batch of episodes; it does not know where the episodes come from.
+where the advantage of a step is the return from it on (or that of the whole episode), less a
+baseline that does not depend on the action. `Reinforce.update` is a pure function of the state of a
+run and a batch of episodes; it does not know where the episodes come from.
 
 With `reward_to_go` and a discount below 1, later steps count as much as early ones, as they do in
 practice: this is not quite the gradient of the discounted return. Without `reward_to_go`, it is.
@@ -269,22 +269,22 @@ def reinforce(
     Args:
         softmax: the last layer. The policies of `Max`, `Mean` and `EpsilonGreedy` do not change
             when the network's weights change a little, so that there is nothing to learn from.
-        learning_rate: what the optimiser's steps are multiplied with.
+        learning_rate: multiplies the optimiser's steps.
         discount: from 0 to 1; None for the environment's own, or 0.99 where it has none.
-        batch: how many episodes there are between two updates.
-        hidden: how many units a hidden layer has.
-        depth: how many hidden layers there are.
-        reward_to_go: weigh an action with what was earned from it on, and not with the return of
-            the whole episode?
-        baseline: what is subtracted from that: `"none"`; `"others"`, its mean over the other
-            episodes of the batch at the same step; `"network"`, what another network of the same
-            kind predicts, which learns beside it.
-        normalise: bring the advantages of a batch to mean 0 and standard deviation 1?
-        average: over what the gradient of a batch is a mean: its `"episodes"`, its `"steps"`, or
-            nothing (`"none"`: it is their sum).
-        minibatch: of how many steps each step of the optimiser is made, in random order; its
-            gradient is a mean over them. None for all steps of the batch at once.
-        epochs: how often all steps of a batch are gone through in minibatches.
+        batch: episodes in an update.
+        hidden: units of a hidden layer.
+        depth: the number of hidden layers.
+        reward_to_go: weight an action by the return from it on, and not by that of the whole
+            episode?
+        baseline: what is subtracted from the return: `"none"`; `"others"`, its mean over the other
+            episodes of the batch at the same step; `"network"`, the prediction of a second network
+            of the same kind, which is trained too.
+        normalise: scale the advantages of a batch to mean 0 and standard deviation 1?
+        average: take the mean of the gradient over the batch's `"episodes"`, over its `"steps"`, or
+            the sum (`"none"`).
+        minibatch: steps in each optimiser step, in random order; the gradient is the mean over
+            them. None for all steps of the batch at once.
+        epochs: how often the minibatches go through all steps of a batch.
         through_temperature: let the gradient flow through the temperature of mellowmax's policy?
         optimiser: an optax transformation that does not contain the learning rate.
 

@@ -67,9 +67,9 @@ def train(
     """Train a learner in an environment, with many runs of every setting.
 
     The learner's parameters, learning rates and discounts may be arrays: they broadcast to a grid
-    of settings, and every setting has the same `runs`. What a run learns depends on its setting,
-    its seed and its number alone, bit for bit: not on the settings and runs beside it, nor on when
-    it was stopped and resumed.
+    of settings, and every setting has the same `runs`. The numbers of a run depend only on its
+    setting, its seed and its number, bit for bit: not on other settings and runs, nor on when it
+    was stopped and resumed.
 
     Args:
         learner: from `reinforce` or `dqn`.
@@ -77,28 +77,27 @@ def train(
             `taxi.params()` of `mellowmax.environments`, or an `MDP`; the id of a Gymnasium
             environment with discrete actions, or a function without arguments that makes one; or
             `Rollouts`, such as `FunctionalRollouts` of an environment of your own.
-        episodes: how many a run plays: for `reinforce` a multiple of the learner's batch.
+        episodes: episodes of each run; for `reinforce`, a multiple of the learner's batch.
         runs: how many, or their numbers.
         seed: a whole number, a JAX key, or keys that broadcast to the grid of settings.
-        max_steps: where an episode is cut off; None for the environment's own limit, or 1000.
+        max_steps: the step limit of an episode; None for the environment's own, or 1000.
             Rollouts have their own.
         bin: how many episodes share an entry of the result, which is their mean: 1, or a multiple
             of the batch.
-        solved_return: the environment is solved by a mean return above this one in 100 episodes in
-            a row; None not to look for that.
+        solved_return: record when the mean return of the last 100 episodes first exceeds this;
+            None for no record.
         workers: how many processes the Gymnasium environments of 32 runs are spread over, for `dqn`
             that of one run; 0 for this process, None for what suits the cores. Rollouts have their
             own.
         devices: those that share the runs; None for all that this process has. `jax.devices()` are
             also those of other processes that `jax.distributed` has joined: each of them trains
             the runs of its own devices, and all of them have the whole result.
-        checkpoint: a directory where what has been learned is kept, for `dqn` with the replay
-            buffers; a run whose checkpoint is there is resumed. Nothing is lost but the last
-            seconds when the process is killed. No other process can train in the same directory
-            meanwhile.
+        checkpoint: a directory for the states of the runs, for `dqn` with the replay buffers. A run
+            whose checkpoint is there is resumed. A kill loses only the last seconds. No other
+            process can train in the same directory at the same time.
         seconds_between_checkpoints: how often.
-        callback: is called after each batch of episodes, for `dqn` every few hundred steps; what
-            returns True stops, and the episodes that were not played have the return NaN.
+        callback: is called after each batch of episodes, for `dqn` every few hundred steps. If it
+            returns True, training stops; the episodes that were not played have the return NaN.
 
     Returns:
         The returns and lengths of all episodes, and the policies.

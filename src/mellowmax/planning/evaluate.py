@@ -1,6 +1,6 @@
 """The exact value of a policy: planning with the softmax whose weights are the policy's.
 
-What a policy earns is the fixed point of `q = r + discount * P v` with `v = sum_a policy(a) q(a)`.
+Its value is the fixed point of `q = r + discount * P v` with `v = sum_a policy(a) q(a)`.
 That is planning with a softmax that weighs the actions by the policy whatever their values.
 """
 

@@ -5,7 +5,7 @@ the softmax's operator `f` in the place of the maximum (section 4 of the paper):
 
     q = T q,    (T q)(s, a) = r(s, a) + discount * sum_t P(t | s, a) f(q(t, .)).
 
-The maximum gives the optimal values, and a policy's own expectation gives what the policy earns
+The maximum gives the optimal values, and a policy's own expectation gives the value of the policy
 (`evaluate`). The policy of a softmax attains its value, `sum_a policy(a) q(s, a) = f(q(s, .))`, so
 that a fixed point is also the exact value of the softmax's policy there.
 
@@ -39,7 +39,7 @@ steps: `h = 1 / (1 - discount)` at most, and less where episodes end (`horizon`)
     max |q - fixed point| <= h rho,    optimum - value <= gap + h (2 rho + discount * gap),
 
 where `gap` is how far `f` is below the maximum. The first needs a non-expansion, the second holds
-for every softmax, and is cut at the range of what policies can earn with these rewards; `bounds`
+for every softmax, and is cut at the range of returns that these rewards allow; `bounds`
 has the proofs and what rounding adds.
 
 References:

@@ -1,4 +1,4 @@
-"""What plays episodes, of functional and of Gymnasium environments, and never learns."""
+"""Rollouts: they play episodes of functional and of Gymnasium environments, and never learn."""
 
 from .environment import FunctionalEnvironment
 from .functional import FunctionalRollouts

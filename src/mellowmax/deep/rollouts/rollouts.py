@@ -74,7 +74,7 @@ class Rollouts(Protocol):
 
     @property
     def max_steps(self) -> int:
-        """Where an episode is cut off."""
+        """The step limit of an episode."""
 
     @property
     def discount(self) -> float:
