@@ -24,6 +24,7 @@ from mellowmax.deep import (
     reinforce,
     train,
 )
+from mellowmax.deep.loops import compiled
 from mellowmax.deep.loops.compiled import CompiledLoop
 from mellowmax.environments import two_state
 from mellowmax.mdp import garnet
@@ -254,6 +255,15 @@ def test_runs_side_by_side_in_one_program_learn_what_they_learn_alone(tmp_path, 
         np.testing.assert_allclose(x, y, atol=1e-4)
     with np.load(tmp_path / "runs-00000.npz") as file:
         assert {len(file[name]) for name in file["fields"] if name.startswith("state-")} == {3}
+
+
+def test_a_run_is_the_same_however_long_it_waits_for_its_next_episode(monkeypatch):
+    """Episodes of at most 5 steps, and 6 steps between two updates: most end in the middle."""
+    learner = dqn(SOFTMAX, 0.01, **SMALL | {"train_frequency": 6})
+    options = {"max_steps": 5, "episodes": 60, "runs": 2}
+    at_once = train(learner, two_state.params(), **options)
+    monkeypatch.setattr(compiled, "steps_to_begin", lambda *arguments: 3)
+    assert_same(train(learner, two_state.params(), **options), at_once)
 
 
 def test_a_run_in_another_process_is_the_same():

@@ -22,13 +22,17 @@ from ..rollouts.functional import FunctionalRollouts
 from ..rollouts.rollouts import LAUNCHED_AT_ONCE
 from .loop import Ended, Learned, diverged, initial_states, room
 
-__all__ = ["LEARNING", "CompiledLoop", "check_sound"]
+__all__ = ["LEARNING", "CompiledLoop", "check_sound", "steps_to_begin"]
 
 STEPS = 512
 """How many steps of each lane a round has, about."""
-ACCELERATOR_WIDTH = 1024
+ACCELERATOR_WIDTH = 512
 """How many lanes a block has on an accelerator, whether there is a run for each of them or not:
 matrix products round differently at other widths, and a step takes about as long for few."""
+MOST_STEPS_TO_BEGIN = 8
+"""The most steps that a run waits for its next episode."""
+ENDED = -2
+"""The number of the next step where there is none, since the episode has ended."""
 LEARNING = 2**32 - 2
 """What a run's key is folded with for what is random in learning; episodes have the numbers from 0
 on, and the first weights the last number."""
@@ -42,7 +46,7 @@ class _Episode(NamedTuple):
     seen: jax.Array
     """`[D]`: what is seen of it."""
     step: jax.Array
-    """The number of the next step; -1 for that of a reset."""
+    """The number of the next step; -1 for that of a reset, `ENDED` where there is none."""
     number: jax.Array
     """How many episodes the run has ended."""
     earned: jax.Array
@@ -58,8 +62,8 @@ class _Run(NamedTuple):
 class CompiledLoop:
     """The loop of deep Q-learning in a functional environment.
 
-    On a CPU a block is one run, and the blocks share the cores. On an accelerator a block is a
-    thousand runs side by side, or fewer where their replay buffers would not fit.
+    On a CPU a block is one run, and the blocks share the cores. On an accelerator a block is
+    512 runs side by side, or fewer where their replay buffers would not fit.
 
     Args:
         rollouts: of the environment.
@@ -96,10 +100,12 @@ class CompiledLoop:
         rollouts, params = self.rollouts, jax.device_put(self.rollouts.params)
         until = np.zeros(width, np.int32)
         until[: len(log.done)] = log.episodes
+        stride = steps_to_begin(learners.train_frequency, width)
         while (log.done < log.episodes).any():
             states, played = _play(
                 rollouts.environment,
                 rollouts.max_steps,
+                stride,
                 params,
                 learners,
                 keys,
@@ -109,6 +115,21 @@ class CompiledLoop:
             counts, *ended = (np.asarray(x).reshape(width, -1) for x in played)
             yield Learned(states, _in_turn(*ended), int(counts.sum()), counts.size)
             check_sound(states.learned, block)
+
+
+def steps_to_begin(frequency: int, width: int) -> int:
+    """Every so many steps episodes begin: a divisor of the steps of a round.
+
+    One run by itself begins an episode at once. In lanes side by side what begins an episode is
+    computed for all of them, whether theirs have ended or not, so they wait for each other. What a
+    run learns is the same.
+
+    Examples:
+        >>> [steps_to_begin(frequency, width=512) for frequency in (1, 4, 10, 100)]
+        [1, 4, 5, 5]
+    """
+    most = 1 if width == 1 else MOST_STEPS_TO_BEGIN
+    return max(n for n in range(1, most + 1) if frequency % n == 0)
 
 
 def check_sound(learned: DqnState, block: BlockState) -> None:
@@ -150,11 +171,12 @@ def _begun(
 
 
 @functools.partial(
-    jax.jit, static_argnums=(0, 1), donate_argnums=6, compiler_options=LAUNCHED_AT_ONCE
+    jax.jit, static_argnums=(0, 1, 2), donate_argnums=7, compiler_options=LAUNCHED_AT_ONCE
 )
 def _play(
     environment: FunctionalEnvironment,
     max_steps: int,
+    stride: int,
     params: Any,
     learners: Dqn,
     keys: jax.Array,
@@ -166,6 +188,7 @@ def _play(
     Args:
         environment: as for `FunctionalRollouts`.
         max_steps: where an episode is cut off.
+        stride: every so many steps episodes begin.
         params: of the environment.
         learners: of all lanes.
         keys: of their runs.
@@ -177,7 +200,7 @@ def _play(
         ended with it, and the return and the length of that.
     """
     lanes = (learners, keys, until, runs)
-    one = functools.partial(_some_rounds, environment, max_steps, params)
+    one = functools.partial(_some_rounds, environment, max_steps, stride, params)
     if len(keys) > 1:
         return jax.vmap(one)(*lanes)
     result = one(*jax.tree.map(lambda x: x[0], lanes))  # an axis of one would be slower
@@ -187,6 +210,7 @@ def _play(
 def _some_rounds(
     environment: FunctionalEnvironment,
     max_steps: int,
+    stride: int,
     params: Any,
     learner: Dqn,
     key: jax.Array,
@@ -196,18 +220,17 @@ def _some_rounds(
     """Some steps of one run, which learns whenever an update is due.
 
     A round has `train_frequency` steps and then an update. A run that has begun in the middle of a
-    round, since it stopped there earlier, rests at the end of its first one.
+    round, since it stopped there earlier or its episode ended there, rests at the end of it. When
+    an episode has ended the run waits for the next one, which begins after `stride` steps at most.
     """
     frequency = learner.train_frequency
     of_learning = jax.random.fold_in(key, LEARNING)
 
-    def one_step(carry: tuple[_Run, jax.Array], i: jax.Array) -> Any:
+    def one_step(carry: tuple[_Run, jax.Array], draws: tuple[jax.Array, jax.Array]) -> Any:
         (learned, episode), stepped = carry
+        uniform, of_step = draws
         whole = stepped & (learned.replay.count % jnp.uint32(frequency) == 0)
-        busy = learned.sound & (episode.number < until) & ~whole
-        of_episode = jax.random.fold_in(key, episode.number)
-        of_action, of_step = jax.random.split(jax.random.fold_in(of_episode, episode.step + 1))
-        uniform = jax.random.uniform(of_action, dtype=jnp.float32)
+        busy = learned.sound & (episode.number < until) & (episode.step != ENDED) & ~whole
         action = learner.act(learned.network, learned.replay.count, uniform, episode.seen)
         state, reward, terminated = environment.step(of_step, episode.state, action, params)
         reward, terminated = jnp.asarray(reward, jnp.float32), jnp.asarray(terminated, jnp.bool_)
@@ -221,21 +244,44 @@ def _some_rounds(
         earned = episode.earned + jnp.where(counts, reward, 0)
         length = episode.step + 1
         ends = counts & (terminated | (length >= max_steps))
-        later = _Episode(state, after, length, episode.number, earned)
+        step, number = jnp.where(ends, ENDED, length), episode.number + ends.astype(jnp.int32)
+        later = _Episode(state, after, step, number, earned)
         episode = jax.tree.map(
             lambda x, y: jnp.where(busy, jnp.asarray(x, y.dtype), y), later, episode
         )
+        return (_Run(learned, episode), stepped | counts), (counts, ends, earned, length)
+
+    def some_steps(carry: tuple[_Run, jax.Array], i: jax.Array) -> Any:
+        (learned, episode), stepped = carry
         episode = lax.cond(
-            ends,
-            lambda episode: _begun(environment, params, key, episode.number + 1),
+            episode.step == ENDED,
+            lambda episode: _begun(environment, params, key, episode.number),
             lambda episode: episode,
             episode,
         )
-        return (_Run(learned, episode), stepped | counts), (counts, ends, earned, length)
+        draws = _draw(jax.random.fold_in(key, episode.number), episode.step, stride)
+        return lax.scan(one_step, (_Run(learned, episode), stepped), draws)
 
     def one_round(run: _Run, i: jax.Array) -> Any:
-        (run, stepped), played = lax.scan(one_step, (run, jnp.bool_(False)), length=frequency)
+        beginning = (run, jnp.bool_(False))
+        (run, stepped), played = lax.scan(some_steps, beginning, length=frequency // stride)
         of_update = jax.random.fold_in(of_learning, run.learned.replay.count)
         return _Run(learner.learn(run.learned, of_update, stepped), run.episode), played
 
     return lax.scan(one_round, run, length=max(1, STEPS // frequency))
+
+
+def _draw(key: jax.Array, step: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
+    """The random numbers of the next steps of an episode, `[count]`.
+
+    Returns:
+        Those that decide on the actions, and the keys of the environment's steps.
+    """
+
+    def one(number: jax.Array) -> tuple[jax.Array, jax.Array]:
+        of_action, of_step = jax.random.split(jax.random.fold_in(key, number))
+        return jax.random.uniform(of_action, dtype=jnp.float32), of_step
+
+    numbers = step + jnp.arange(1, count + 1, dtype=step.dtype)
+    draws: tuple[jax.Array, jax.Array] = jax.vmap(one)(numbers)
+    return draws
