@@ -33,23 +33,43 @@ SOURCE = "Beyond the paper: Kim, Asadi, Littman and Konidaris, IJCAI 2019"
 VERSION = 1
 ENOUGH = 100
 """How many runs of each setting it takes to judge."""
+SECONDS_BETWEEN_CHECKPOINTS = 240.0
+"""Those of a block on an accelerator have gigabytes: what 510 runs have learned, and their replay
+buffers. A cell that is told to stop writes one then."""
 BINS = 25
 """How many points a learning curve has."""
 MAX, WITHOUT, MELLOWMAX = "max with a target network", "max without one", "mellowmax without one"
 """The methods."""
+MARGIN = 20.0
+"""How much less mellowmax may earn without a target network than max with one."""
 RULE = (
     "What is compared is the mean return over all episodes of a run. Omega is the best one of the "
-    "runs with even numbers, and the returns are those of the others. Of two methods one earns "
-    f"more if the 95 % interval of the difference, by Welch's test, is above 0. Max needs its "
-    "target network if it earns more with it than without it. The target network can go if max "
-    "with one does not earn more than mellowmax without one. Mellowmax outperforms it if it earns "
-    f"more. With fewer than {ENOUGH} runs of each method nothing is judged."
+    "runs with even numbers, and the returns are those of the others. The interval of a "
+    "difference is that of 95 %, by Welch's test. Max needs its target network if it earns more "
+    "with it than without it: the interval is above 0. The target network can go if mellowmax "
+    f"without one earns less than {MARGIN:g} below max with one. This is a test of "
+    f"non-inferiority: it holds if the interval is above {-MARGIN:g}, it does not if the interval "
+    f"is below {-MARGIN:g}, and else it is undecided. The margin was fixed before the paper scale "
+    "was run. It is a twentieth of the way from what a policy at random earns, about -500 in "
+    "Acrobot and -200 in Lunar Lander, to what Gymnasium counts as solved, -100 and 200. "
+    "Mellowmax outperforms max with a target network if the interval is above 0. A claim that is "
+    "false is found to hold once in 40 times at most. "
+    f"With fewer than {ENOUGH} runs of each method nothing is judged."
 )
 DEVIATIONS = (
     "The paper has no deep Q-learning: it is a later one of two of its authors, among others, "
-    "whose claim is tested here.",
-    "The network, the learning rate, the replay buffer and the exploration are this library's "
-    "choice, the same for all methods, and were not tuned for any of them.",
+    "whose claim is tested here. The settings are those of the program that its first author has "
+    "published (github.com/seungchan-kim/DeepMellow), but for what follows.",
+    "Acrobot: a run has 250 episodes, theirs 1000. Exploration falls linearly, over 200 steps; "
+    "theirs falls by 1 % with each update, which makes as many random actions.",
+    "Lunar Lander: three layers of 64 units, where theirs have 512; minibatches of 64, not 1024; "
+    "an update every 4 steps, not after each; a replay buffer of 50,000 steps, not of a million; "
+    "1000 episodes, not 1200. Theirs takes thousands of times the arithmetic. The learning rate "
+    "goes with that: 5e-4 for theirs of 5e-5. They let exploration fall further below 0.05, by "
+    "3 % with each episode, and have a little weight decay; there is neither here.",
+    "An episode that a limit of steps cuts off has not ended here. It has in their targets.",
+    "They ran Lunar Lander 50 times, and Acrobot 100 times as here. None of these settings was "
+    "tuned for a method, and all methods have the same.",
     "Max is mellowmax at omega = infinity, which is the same number.",
 )
 CAPTIONS = {
@@ -67,19 +87,21 @@ CAPTIONS = {
 }
 SETTINGS = {
     "environments": "environments",
-    "episodes": "episodes of a run in each of them",
     "omegas": "omegas of mellowmax",
     "target": "updates between two copies to the target network",
     "runs": "runs of each setting",
-    "learning_rate": "learning rate of Adam",
     "discount": "discount",
-    "hidden": "units of each of the two hidden layers",
-    "capacity": "steps in the replay buffer",
+    "depth": "hidden layers",
     "minibatch": "steps of an update",
+    "seed": "seed of the random numbers",
+    "episodes": "episodes of a run, in each environment",
+    "hidden": "units of a hidden layer",
+    "learning_rate": "learning rate of Adam",
+    "capacity": "steps in the replay buffer",
     "learning_starts": "steps before the first update",
     "train_frequency": "steps from one update to the next",
-    "exploration_steps": "steps in which exploration falls from 1 to 0.05",
-    "seed": "seed of the random numbers",
+    "exploration_steps": "steps in which exploration falls",
+    "last_epsilon": "exploration from then on",
 }
 SETTING = ["environment", "method", "omega"]
 COLUMNS = {
@@ -127,52 +149,72 @@ COLUMNS = {
 }
 NEEDED, SPARED = f"{MAX} or {WITHOUT}", f"{MELLOWMAX} or {MAX}"
 """The questions."""
-LEARNER = (
-    "discount",
+LEARNER = ("discount", "depth", "minibatch")
+"""The fields of `Config` that `dqn` takes as they are."""
+IN_EACH = (
     "hidden",
+    "learning_rate",
     "capacity",
-    "minibatch",
     "learning_starts",
     "train_frequency",
     "exploration_steps",
+    "last_epsilon",
 )
-"""The fields of `Config` that `dqn` takes as they are."""
+"""Those that have a number for each environment."""
 ENVIRONMENTS = {"acrobot": acrobot, "lunar_lander": lunar_lander}
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """What is trained."""
+    """What is trained: what the authors' program has, but for `DEVIATIONS`.
+
+    There are 510 runs in each environment: on an accelerator they learn side by side, in one block.
+    """
 
     environments: tuple[str, ...] = ("acrobot", "lunar_lander")
-    episodes: tuple[int, ...] = (500, 1000)
-    omegas: tuple[float, ...] = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-    target: int = 250
-    runs: int = 128
-    learning_rate: float = 5e-4
+    omegas: tuple[float, ...] = (1.0, 2.0, 5.0)
+    target: int = 100
+    runs: int = 102
     discount: float = 0.99
-    hidden: int = 64
-    capacity: int = 20_000
+    depth: int = 3
     minibatch: int = 64
-    learning_starts: int = 1000
-    train_frequency: int = 4
-    exploration_steps: int = 10_000
     seed: int = 0
+    episodes: tuple[int, ...] = (250, 1000)
+    hidden: tuple[int, ...] = (300, 64)
+    learning_rate: tuple[float, ...] = (1e-3, 5e-4)
+    capacity: tuple[int, ...] = (2000, 50_000)
+    learning_starts: tuple[int, ...] = (64, 1024)
+    train_frequency: tuple[int, ...] = (1, 4)
+    exploration_steps: tuple[int, ...] = (200, 100_000)
+    last_epsilon: tuple[float, ...] = (0.001, 0.05)
 
 
 SCALES = {
-    "quick": Config(("acrobot",), (50,), (2.0, 10.0), runs=6),
+    "quick": Config(
+        ("acrobot",),
+        (1.0, 5.0),
+        runs=4,
+        depth=2,
+        episodes=(50,),
+        hidden=(64,),
+        learning_rate=(1e-3,),
+        capacity=(2000,),
+        learning_starts=(64,),
+        train_frequency=(4,),
+        exploration_steps=(200,),
+        last_epsilon=(0.001,),
+    ),
     "paper": Config(),
 }
-SECONDS = {"quick": 15.0, "paper": 30 * 3600.0}
+SECONDS = {"quick": 10.0, "paper": 20 * 3600.0}
 
 
 def cells(config: Config) -> dict[str, Spec]:
     """All that is trained in one environment."""
     fields = dataclasses.asdict(config)
     return {
-        name: fields | {"environments": [name], "episodes": [episodes]}
-        for name, episodes in zip(config.environments, config.episodes, strict=True)
+        name: fields | {x: [fields[x][i]] for x in ("environments", "episodes", *IN_EACH)}
+        for i, name in enumerate(config.environments)
     }
 
 
@@ -187,9 +229,9 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
     settings = _settings(config)
     learner = dqn(
         Mellowmax(settings["omega"].to_numpy()),
-        config.learning_rate,
         target=np.where(settings["method"] == MAX, config.target, 1),
         **{name: getattr(config, name) for name in LEARNER},
+        **{name: getattr(config, name)[0] for name in IN_EACH},
     )
     (name,), (episodes,) = config.environments, config.episodes
     result = train_in_cell(
@@ -200,7 +242,7 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
         runs=config.runs,
         seed=jax.random.split(jax.random.key(config.seed, impl=KEYS), len(settings)),
         bin=max(1, episodes // BINS),
-        seconds_between_checkpoints=60.0,
+        seconds_between_checkpoints=SECONDS_BETWEEN_CHECKPOINTS,
     )
     rows = settings.loc[settings.index.repeat(config.runs)].reset_index(drop=True)
     numbers = np.tile(np.arange(config.runs), len(settings))
@@ -301,14 +343,16 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
 
 def _claims(name: str, needed: pd.Series[Any], spared: pd.Series[Any], enough: bool) -> list[Claim]:
     """The claims about an environment."""
+    low, high = spared["low"], spared["high"]
+    can_go = bool(low > -MARGIN) if low > -MARGIN or high < -MARGIN else None
     statements = (
-        (f"{name}: max needs its target network", needed, needed["low"] > 0),
-        (f"{name}: with mellowmax the target network can go", spared, spared["high"] >= 0),
-        (f"{name}: mellowmax without one outperforms max with one", spared, spared["low"] > 0),
+        (f"{name}: max needs its target network", needed, bool(needed["low"] > 0)),
+        (f"{name}: with mellowmax the target network can go", spared, can_go),
+        (f"{name}: mellowmax without one outperforms max with one", spared, bool(low > 0)),
     )
     theirs = "so it is said of DQN and DeepMellow (IJCAI 2019)"
     return [
-        Claim(statement, theirs, _words(row), bool(holds) if enough else None)
+        Claim(statement, theirs, _words(row), holds if enough else None)
         for statement, row, holds in statements
     ]
 
