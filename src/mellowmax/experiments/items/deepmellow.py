@@ -47,7 +47,7 @@ RULE = (
     "runs with even numbers, and the returns are those of the others. The interval of a "
     "difference is that of 95 %, by Welch's test. Max needs its target network if it earns more "
     "with it than without it: the interval is above 0. The target network can go if mellowmax "
-    f"without one earns less than {MARGIN:g} below max with one. This is a test of "
+    f"without one earns at most {MARGIN:g} less than max with one. This is a test of "
     f"non-inferiority: it holds if the interval is above {-MARGIN:g}, it does not if the interval "
     f"is below {-MARGIN:g}, and else it is undecided. The margin was fixed before the paper scale "
     "was run. It is a twentieth of the way from what a policy at random earns, about -500 in "
@@ -58,8 +58,8 @@ RULE = (
 )
 DEVIATIONS = (
     "The paper has no deep Q-learning: it is a later one of two of its authors, among others, "
-    "whose claim is tested here. The settings are those of the program that its first author has "
-    "published (github.com/seungchan-kim/DeepMellow), but for what follows.",
+    "whose claim is tested here. The settings are those of the program that the first author of "
+    "that later one has published (github.com/seungchan-kim/DeepMellow), but for what follows.",
     "Acrobot: a run has 250 episodes, theirs 1000. Exploration falls linearly, over 200 steps; "
     "theirs falls by 1 % with each update, which makes as many random actions.",
     "Lunar Lander: three layers of 64 units, where theirs have 512; minibatches of 64, not 1024; "
