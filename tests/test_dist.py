@@ -66,15 +66,28 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     }
 
 
-def test_the_metadata_of_the_wheel(wheel):
+def metadata_of(wheel):
     with zipfile.ZipFile(wheel) as file:
         [name] = [name for name in file.namelist() if name.endswith("METADATA")]
-        metadata = email.message_from_bytes(file.read(name))
+        return email.message_from_bytes(file.read(name))
+
+
+def test_the_metadata_of_the_wheel(wheel):
+    metadata = metadata_of(wheel)
     assert metadata["Version"] == mellowmax.__version__
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"
     assert set(metadata.get_all("Provides-Extra")) == set(PROJECT["optional-dependencies"])
-    assert metadata.get_payload(decode=True).decode() == (ROOT / "README.md").read_text()
+
+
+def test_the_description_of_the_wheel_is_the_readme_without_what_is_only_in_a_clone(wheel):
+    shown = metadata_of(wheel).get_payload(decode=True).decode()
+    readme = (ROOT / "README.md").read_text()
+    targets = re.findall(r"\]\(([^)]*)\)", shown) + re.findall(r"(?:src|href)=[\"']?(\S+)", shown)
+    assert targets
+    assert all(target.startswith("https://") for target in targets), targets
+    assert re.findall("^#.*$", shown, re.MULTILINE) == re.findall("^#.*$", readme, re.MULTILINE)
+    assert re.findall("```.*?```", shown, re.DOTALL) == re.findall("```.*?```", readme, re.DOTALL)
 
 
 def test_the_source_holds_all_that_its_tests_need():
