@@ -19,12 +19,16 @@ from pathlib import Path
 
 
 def _xla_has(flag: str) -> bool:
-    """Is there such a flag in the XLA that is installed? It ends the process if there is not."""
+    """Is there such a flag in the XLA that is installed? It ends the process if there is not.
+
+    A flag is a whole string of the library. One that is gone may still be among the names that are
+    not to be used again, which have no zero around them.
+    """
     spec = importlib.util.find_spec("jaxlib")
     libraries = Path(spec.origin).parent.glob("*.so") if spec and spec.origin else ()
     for path in libraries:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as found:
-            if found.find(flag.encode()) >= 0:
+            if found.find(b"\0" + flag.encode() + b"\0") >= 0:
                 return True
     return False
 
