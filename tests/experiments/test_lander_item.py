@@ -52,8 +52,8 @@ def tables():
     """All parts of the paper's scale with fewer runs, made up."""
     config = dataclasses.replace(WHOLE, runs=12, other_runs=6, runs_of_a_row=6)
     cells = {
-        height: made_up(settings(config, height), 6, 80, lambda row: row.parameter)
-        for height in fig11.cells(config)
+        name: made_up(settings(config, name), 6, 80, lambda row: row.parameter)
+        for name in fig11.cells(config)
     }
     return fig11.tables(config, cells)
 
@@ -69,13 +69,13 @@ def another_environment():
 
 @pytest.fixture(scope="module")
 def cell(another_environment):
-    return fig11.run(fig11.cells(SMALL)["2016"])
+    return fig11.run(fig11.cells(SMALL)["figure"])
 
 
 @pytest.mark.release
 def test_the_lander_is_what_is_trained(cell, monkeypatch):
     monkeypatch.setattr(fig11, "lunar_lander", lunar_lander)
-    table = fig11.run(fig11.cells(SMALL)["2016"])
+    table = fig11.run(fig11.cells(SMALL)["figure"])
     assert list(table.columns) == list(cell.columns)
     lengths, weights = np.stack(table["lengths"]), np.stack(table["weights"])
     assert ((lengths > 40) & (lengths < 400)).all()
@@ -83,9 +83,9 @@ def test_the_lander_is_what_is_trained(cell, monkeypatch):
 
 
 def test_the_paper_s_scale_is_the_figure_s_and_the_parts_beside_it():
-    assert set(fig11.cells(WHOLE)) == {"2016", "v3"}
-    assert set(fig11.cells(QUICK)) == {"2016"}
-    rows = pd.concat([settings(WHOLE, "2016"), settings(WHOLE, "v3")])
+    assert set(fig11.cells(WHOLE)) == {"figure", "finer", "today"}
+    assert set(fig11.cells(QUICK)) == {"figure"}
+    rows = pd.concat([settings(WHOLE, name) for name in fig11.cells(WHOLE)])
     runs = rows.groupby("part").size() * WHOLE.runs_of_a_row
     assert runs["figure"] == runs["today"] == 10 * 400
     assert runs["stated rate"] == 10 * 100
@@ -113,7 +113,7 @@ def test_the_finer_grid_shares_runs_with_the_figure(tables):
 
 
 def test_repeats_of_a_setting_have_other_random_numbers():
-    table = settings(SMALL, "2016")
+    table = settings(SMALL, "figure")
     keys = keys_of(table, 5)
     first, second = table.index[table["parameter"] == 3.0]
     assert keys[first] != keys[second]
@@ -134,14 +134,14 @@ def test_a_cell_has_a_row_for_each_run(cell):
 
 
 def test_the_weights_of_the_first_runs_are_kept():
-    table = settings(dataclasses.replace(QUICK, runs=24, runs_of_a_row=12), "2016")
+    table = settings(dataclasses.replace(QUICK, runs=24, runs_of_a_row=12), "figure")
     rows = made_up(table, 12, 2)
     assert sorted(rows.loc[rows["weights"].notna(), "run"]) == sorted(2 * [*range(KEPT_RUNS)])
 
 
 def test_a_cell_that_was_stopped_is_resumed_to_the_same_table(tmp_path, cell):
     assert isinstance(fig11, LongItem)
-    spec = fig11.cells(SMALL)["2016"]
+    spec = fig11.cells(SMALL)["figure"]
     with pytest.raises(Stopped):
         fig11.resume(spec, Work(tmp_path, lambda share: share >= 0.5))
     later = []
@@ -243,7 +243,7 @@ def test_what_the_gradient_through_the_temperature_is_worth(tables):
 
 
 def test_the_quick_scale_shows_what_is_kept_and_compares_some_runs_with_it(cell):
-    tables = fig11.tables(SMALL, {"2016": cell})
+    tables = fig11.tables(SMALL, {"figure": cell})
     kept, made_by = measured.read("fig11_curves")
     pd.testing.assert_frame_equal(tables["curves"][list(kept)], kept)
     check = tables["check"].set_index("policy")

@@ -16,9 +16,9 @@ from .lander_runs import setting_rows
 from .readings import AT_USUAL_RATE, LEARNING_RATE, READINGS, USUAL_RATE
 
 __all__ = [
+    "CELLS",
     "FIGURE",
     "FINER",
-    "HEIGHTS",
     "HELD",
     "STATED",
     "TODAY",
@@ -35,8 +35,12 @@ FIGURE, TODAY, STATED, HELD, FINER = (
     "finer grid",
 )
 """The parts."""
-HEIGHTS = {"2016": (FIGURE, STATED, HELD, FINER), "v3": (TODAY,)}
-"""How the height is observed in each of them."""
+CELLS = {
+    "figure": ("2016", (FIGURE, STATED, HELD)),
+    "finer": ("2016", (FINER,)),
+    "today": ("v3", (TODAY,)),
+}
+"""What is trained together: how the height is observed, and the parts."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,8 +75,8 @@ class Config:
     """Of the random numbers."""
 
 
-def settings(config: Config, height: str) -> pd.DataFrame:
-    """All that is trained in an environment, as `lander_runs.setting_rows` has it.
+def settings(config: Config, cell: str) -> pd.DataFrame:
+    """All that is trained in a cell, as `lander_runs.setting_rows` has it.
 
     Parameters of the finer grid that the figure has as well are trained once, for the figure.
     """
@@ -98,7 +102,8 @@ def settings(config: Config, height: str) -> pd.DataFrame:
         ),
         FINER: setting_rows(FINER, plain, between, repeats=few),
     }
-    return pd.DataFrame([row for part in HEIGHTS[height] for row in of_parts[part]])
+    _, parts = CELLS[cell]
+    return pd.DataFrame([row for part in parts for row in of_parts[part]])
 
 
 def with_whole_grid(config: Config, runs: pd.DataFrame) -> pd.DataFrame:

@@ -2,9 +2,9 @@
 
 The figure is the mean of 400 runs of 40,000 episodes for each of ten settings. Beside it are
 trained: the same in today's environment, with the learning rate that the paper states, with
-mellowmax's temperature held still, and over a finer grid of parameters. A cell is all that is
-trained in one environment; it keeps what has been learned, so it can be stopped at any moment and
-resumed, also on another machine.
+mellowmax's temperature held still, and over a finer grid of parameters. A cell is what is
+trained together; it keeps what has been learned, so it can be stopped at any moment and resumed,
+also on another machine.
 
 At the quick scale what is shown was measured at the paper's scale and is kept with the package; two
 settings are run again for the first episodes, on other random numbers, and compared with it.
@@ -23,7 +23,7 @@ from ...environments import lunar_lander
 from .. import lander_comparisons, lander_curves, lander_verdict, measured, paper
 from ..item import NAMES, Caption, Spec, Work
 from ..lander_comparisons import SETTING
-from ..lander_parts import FIGURE, HEIGHTS, HELD, Config, settings, with_whole_grid
+from ..lander_parts import CELLS, FIGURE, HELD, Config, settings, with_whole_grid
 from ..lander_runs import BIN, keys_of, mean_curves, mean_returns, run_rows
 from ..lander_verdict import SHORT, of_figure
 from ..readings import learner_of
@@ -149,7 +149,7 @@ COLUMNS = {
         "runs": "how many runs were made now",
     },
     "measured": {
-        "cell": "the environment of the runs that are shown: with the height of 2016 or today's",
+        "cell": "which of the runs that are shown: those that were trained together",
         "device": "where they were made",
         "seconds": "how long that took",
         "at": "when",
@@ -188,9 +188,9 @@ SECONDS = {"quick": 110.0, "paper": 18 * 86_400.0}
 
 
 def cells(config: Config) -> dict[str, Spec]:
-    """All that is trained in one environment; today's at the paper's scale only."""
-    heights = HEIGHTS if config.other_runs else ("2016",)
-    return {height: dataclasses.asdict(config) | {"height": height} for height in heights}
+    """All that is trained together; at the quick scale some of the figure alone."""
+    names = CELLS if config.other_runs else ("figure",)
+    return {name: dataclasses.asdict(config) | {"cell": name} for name in names}
 
 
 def run(spec: Spec) -> pd.DataFrame:
@@ -201,9 +201,9 @@ def run(spec: Spec) -> pd.DataFrame:
 def resume(spec: Spec, work: Work) -> pd.DataFrame:
     """The same, resumed from what was learned before it was stopped."""
     fields = dict(spec)
-    height = fields.pop("height")
+    cell = fields.pop("cell")
     config = Config(**fields)
-    table = settings(config, height)
+    table, (height, _) = settings(config, cell), CELLS[cell]
     result = train_in_cell(
         work,
         learner_of(table, config.batch, config.hidden),
