@@ -35,7 +35,7 @@ from mellowmax.deep import reinforce, train
 from mellowmax.environments import lunar_lander
 from mellowmax.experiments.items import fig11
 from mellowmax.experiments.lander_parts import Config
-from mellowmax.experiments.lander_runs import BIN, setting_rows
+from mellowmax.experiments.lander_runs import BIN, mean_curves, setting_rows
 from mellowmax.experiments.readings import (
     AT_USUAL_RATE,
     LEARNING_RATE,
@@ -134,18 +134,16 @@ def curves(table, result):
 
     As far as all runs of a reading have come.
     """
-    parts = []
+    names, parts = [*KEYS, "policy", "parameter"], []
     for _, rows in table.groupby(KEYS, sort=False):
-        returns = result.returns[rows.index].astype(np.float64)
+        returns, lengths = result.returns[rows.index], result.lengths[rows.index]
         bins = int(np.isfinite(returns).all((0, 1)).sum())
-        returns, runs = returns[..., :bins], returns.shape[1]
-        part = rows.loc[rows.index.repeat(bins), [*KEYS, "policy", "parameter"]]
-        part["episode"] = np.tile((np.arange(bins) + 0.5) * BIN, len(rows))
-        part["mean_return"] = returns.mean(1).ravel().astype(np.float32)
-        error = returns.std(1, ddof=1) / runs**0.5
-        part["standard_error"], part["runs"] = error.ravel().astype(np.float32), runs
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+        runs = rows.loc[rows.index.repeat(returns.shape[1]), names]
+        runs["returns"] = list(returns[..., :bins].reshape(len(runs), bins))
+        runs["lengths"] = list(lengths[..., :bins].reshape(len(runs), bins))
+        parts.append(mean_curves(runs, names))
+    whole = pd.concat(parts, ignore_index=True).drop(columns="mean_length")
+    return whole.astype({"mean_return": np.float32, "standard_error": np.float32})
 
 
 def main() -> None:

@@ -1,36 +1,29 @@
 """Policies that were trained in our Lunar Lander fly in Gymnasium's: do they earn the same there?
 
-Of the best setting of each policy of figure 11, in today's environment, the package has the weights
-of 20 runs (`docs/measured.py` puts them there). Each flies 100 episodes in our LunarLander-v3 and
-100 in Gymnasium's own, a few minutes in all:
+`docs/measured.py` puts the weights of 20 runs into the package, of the best setting of each policy
+of figure 11 in today's environment, once its cell `today` is finished. Each flies 100 episodes in
+our LunarLander-v3 and 100 in Gymnasium's own, a few minutes in all:
 
     python benchmarks/trained_landers.py
 
-The mean returns, and by how many standard errors they differ, go into the package, from where the
-report takes them.
+It prints the mean returns, and by how many standard errors they differ.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from mellowmax import Boltzmann, Mellowmax
 from mellowmax.deep import Network, Policy, evaluate
 from mellowmax.environments import lunar_lander
 from mellowmax.experiments import measured
 from mellowmax.experiments.lander_parts import Config
-from mellowmax.experiments.store import write_table
+from mellowmax.softmax import SOFTMAXES
 
-SOFTMAXES = {"boltzmann": Boltzmann, "mellowmax": Mellowmax}
 EPISODES = 100
 N_OBSERVATIONS = 8
-FILE = Path(__file__).parent.parent / "src/mellowmax/experiments/data/fig11_evaluations.parquet"
 
 
 def policy_of(row):
@@ -56,7 +49,7 @@ def evaluated(row):
 
 
 def main() -> None:
-    policies, made_by = measured.read("fig11_policies")
+    policies, _ = measured.read("fig11_policies")
     table = pd.DataFrame([evaluated(row) for row in policies.itertuples()])
     table["standard_errors"] = (table["ours"] - table["gymnasium"]) / table["standard_error"]
     print(table.to_string(index=False, float_format="%.1f"))
@@ -69,7 +62,6 @@ def main() -> None:
             f"{rows['gymnasium'].mean():.1f}, {off / error:.1f} standard errors off; "
             f"{near} of {len(rows)} runs within 2"
         )
-    write_table(FILE, table, made_by | {"gymnasium": gymnasium.__version__})
 
 
 if __name__ == "__main__":

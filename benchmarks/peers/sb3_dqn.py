@@ -5,10 +5,10 @@ neither is an argument, or is left as it is. It prints a line of JSON: the steps
 steps that learn, and the mean return of the greedy policy at the end.
 """
 
-import argparse
 import json
 import time
 
+import dqn_arguments
 import gymnasium
 import torch
 from stable_baselines3 import DQN
@@ -34,11 +34,7 @@ class Clock(BaseCallback):
 
 def main():
     """Print a line of JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("settings", type=json.loads)
-    parser.add_argument("steps", type=int)
-    parser.add_argument("seed", type=int)
-    chosen = parser.parse_args()
+    chosen = dqn_arguments.parse(__doc__)
     torch.set_num_threads(1)  # a network this small is slower with more
     s = chosen.settings
     agent = DQN(

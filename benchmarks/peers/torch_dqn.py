@@ -7,11 +7,11 @@ so many updates. It prints a line of JSON: the steps of a second, of all steps t
 mean return of the greedy policy at the end.
 """
 
-import argparse
 import itertools
 import json
 import time
 
+import dqn_arguments
 import gymnasium
 import numpy as np
 import torch
@@ -111,11 +111,7 @@ def evaluate(network, seed):
 
 def main():
     """Print a line of JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("settings", type=json.loads)
-    parser.add_argument("steps", type=int)
-    parser.add_argument("seed", type=int)
-    chosen = parser.parse_args()
+    chosen = dqn_arguments.parse(__doc__)
     torch.set_num_threads(1)  # a network this small is slower with more
     network, rate = learn(chosen.settings, chosen.steps, chosen.seed)
     found = {"steps_per_second": rate, "mean_return": evaluate(network, chosen.seed)}

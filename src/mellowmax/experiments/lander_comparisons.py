@@ -59,7 +59,7 @@ def gradients(runs: pd.DataFrame, through: str, held: str) -> pd.DataFrame:
     Args:
         runs: a row for each run.
         through: the part with the gradient through the temperature.
-        held: the part with the temperature held still.
+        held: the part with the temperature held fixed.
     """
     of_policy = runs[runs["policy"] == "mellowmax"]
     with_it, without = (of_policy[of_policy["part"] == part] for part in (through, held))

@@ -88,7 +88,7 @@ def draw_parts(means: pd.DataFrame, figure_part: str, held_part: str) -> Figure:
     Args:
         means: of all parts.
         figure_part: the name of the figure's own, which the part below is drawn beside.
-        held_part: the name of that with mellowmax's temperature held still.
+        held_part: the name of that with mellowmax's temperature held fixed.
     """
     parts = [part for part in means["part"].unique() if part != figure_part]
     figure, axes = style.figure(2, -(-len(parts) // 2), height=3.4)

@@ -2,7 +2,7 @@
 
 The figure itself is ten settings in the environment of the paper's time. Beside it are the same in
 today's environment, with the learning rate that the paper states, with mellowmax's temperature held
-still, and over a finer grid of parameters.
+fixed, and over a finer grid of parameters.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from ..checkpoint import BlockState
 from ..dqn import Dqn, DqnState
 from ..network import Policy
 from ..replay import Transitions
-from ..rollouts.environment import FunctionalEnvironment, begin, observe
+from ..rollouts.environment import FunctionalEnvironment, begin, draw, observe
 from ..rollouts.functional import FunctionalRollouts
 from ..rollouts.rollouts import LAUNCHED_AT_ONCE
 from .loop import Ended, Learned, diverged, initial_states, room
@@ -259,7 +259,7 @@ def _some_rounds(
             lambda episode: episode,
             episode,
         )
-        draws = _draw(jax.random.fold_in(key, episode.number), episode.step, stride)
+        draws = draw(jax.random.fold_in(key, episode.number), episode.step, stride)
         return lax.scan(one_step, (_Run(learned, episode), stepped), draws)
 
     def one_round(run: _Run, i: jax.Array) -> Any:
@@ -269,19 +269,3 @@ def _some_rounds(
         return _Run(learner.learn(run.learned, of_update, stepped), run.episode), played
 
     return lax.scan(one_round, run, length=max(1, STEPS // frequency))
-
-
-def _draw(key: jax.Array, step: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
-    """The random numbers of the next steps of an episode, `[count]`.
-
-    Returns:
-        Those that decide on the actions, and the keys of the environment's steps.
-    """
-
-    def one(number: jax.Array) -> tuple[jax.Array, jax.Array]:
-        of_action, of_step = jax.random.split(jax.random.fold_in(key, number))
-        return jax.random.uniform(of_action, dtype=jnp.float32), of_step
-
-    numbers = step + jnp.arange(1, count + 1, dtype=step.dtype)
-    draws: tuple[jax.Array, jax.Array] = jax.vmap(one)(numbers)
-    return draws

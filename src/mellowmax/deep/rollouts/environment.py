@@ -1,4 +1,4 @@
-"""What a functional environment is, and how an episode begins in it."""
+"""What a functional environment is, how an episode begins in it, and what is random in one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 
-__all__ = ["FunctionalEnvironment", "begin", "observe"]
+__all__ = ["FunctionalEnvironment", "begin", "draw", "observe"]
 
 
 class FunctionalEnvironment(Protocol):
@@ -41,6 +41,28 @@ def begin(
     else:
         state, step = environment.reset(of_reset, params), jnp.int32(0)
     return state, observe(environment, state, params), step
+
+
+def draw(key: jax.Array, step: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
+    """The random numbers of the next steps of an episode, `[count]`.
+
+    Args:
+        key: of the episode.
+        step: the number of its next step.
+        count: how many steps.
+
+    Returns:
+        Those that decide on the actions, and the keys of the environment's steps; a step with the
+        number -1 has the key of a reset.
+    """
+
+    def one(number: jax.Array) -> tuple[jax.Array, jax.Array]:
+        of_action, of_step = jax.random.split(jax.random.fold_in(key, number))
+        return jax.random.uniform(of_action, dtype=jnp.float32), of_step
+
+    numbers = step + jnp.arange(1, count + 1, dtype=step.dtype)
+    draws: tuple[jax.Array, jax.Array] = jax.vmap(one)(numbers)
+    return draws
 
 
 def observe(environment: FunctionalEnvironment, state: Any, params: Any) -> jax.Array:

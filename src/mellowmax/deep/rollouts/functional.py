@@ -24,7 +24,7 @@ from ..._common.discount import discount_of
 from ..._common.evaluation import MAX_STEPS
 from ..episodes import Episodes, padded_length
 from ..network import Policy
-from .environment import FunctionalEnvironment, begin, observe
+from .environment import FunctionalEnvironment, begin, draw, observe
 from .rollouts import LAUNCHED_AT_ONCE, Played, batch_keys, name_of
 
 __all__ = ["FunctionalRollouts"]
@@ -267,7 +267,7 @@ def _play(
         games = _fill(environment, form, params, of_episodes, order, games)
         places = games.places
         playing = jax.tree.map(lambda x: x.at[places.lane].get(mode="clip"), policies)
-        draws = _draw(places.key, places.step, form.refill)
+        draws = jax.vmap(draw, (0, 0, None), out_axes=1)(places.key, places.step, form.refill)
 
         def one_step(i: jax.Array, games: _Games) -> _Games:
             uniforms, of_step = jax.tree.map(lambda x: x[i], draws)
@@ -308,23 +308,6 @@ def _fill(
     return games._replace(
         begun=begun.at[jnp.where(begins, lane, form.width)].add(1, mode="drop"), places=places
     )
-
-
-def _draw(keys: jax.Array, steps: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
-    """The random numbers of the next steps of each place, `[count, P]`.
-
-    Returns:
-        Those that decide on the actions, and the keys of the environment's steps; a step with the
-        number -1 has the key of a reset.
-    """
-
-    def one(key: jax.Array, number: jax.Array) -> tuple[jax.Array, jax.Array]:
-        of_action, of_step = jax.random.split(jax.random.fold_in(key, number))
-        return jax.random.uniform(of_action, dtype=jnp.float32), of_step
-
-    numbers = steps[None] + jnp.arange(1, count + 1, dtype=steps.dtype)[:, None]
-    draws: tuple[jax.Array, jax.Array] = jax.vmap(jax.vmap(one), (None, 0))(keys, numbers)
-    return draws
 
 
 def _step_all(
