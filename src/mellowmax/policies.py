@@ -368,10 +368,10 @@ def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
     if xp.finfo(policy.dtype).bits < 32:
         policy = xp.astype(policy, xp.float32)
     cumulative = xp.cumulative_sum(move_axis(xp, policy, axis, -1), axis=-1)
-    total = cumulative[..., -1:]
+    total = xp.max(cumulative, axis=-1, keepdims=True)
     beyond = cumulative <= total * uniform[..., None]
     # Rounding may leave this true everywhere: stay below the total.
-    action = xp.argmin(xp.astype(beyond & (cumulative < total), xp.int8), axis=-1)
+    action = xp.sum(xp.astype(beyond & (cumulative < total), xp.int32), axis=-1)
     sound = total[..., 0] == total[..., 0]
     all_sound = truth(xp.all(sound))
     if all_sound is False:

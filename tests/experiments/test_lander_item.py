@@ -83,9 +83,17 @@ def test_the_lander_is_what_is_trained(cell, monkeypatch):
 
 
 def test_the_paper_s_scale_is_the_figure_s_and_the_parts_beside_it():
-    assert set(fig11.cells(WHOLE)) == {"figure", "finer", "today"}
+    numbered = [
+        f"{part}-{i}"
+        for part, n in (("figure", 4), ("today", 4), ("finer-grid", 3))
+        for i in range(1, n + 1)
+    ]
+    assert set(fig11.cells(WHOLE)) == {*numbered, "stated-rate", "temperature-held"}
     assert set(fig11.cells(QUICK)) == {"figure"}
-    rows = pd.concat([settings(WHOLE, name) for name in fig11.cells(WHOLE)])
+    cells = {name: settings(WHOLE, name) for name in fig11.cells(WHOLE)}
+    assert all(len(rows) * WHOLE.runs_of_a_row <= 1000 for rows in cells.values())
+    assert (cells["figure-1"].groupby(["policy", "parameter"]).size() == 2).all()  # of all settings
+    rows = pd.concat(cells.values())
     runs = rows.groupby("part").size() * WHOLE.runs_of_a_row
     assert runs["figure"] == runs["today"] == 10 * 400
     assert runs["stated rate"] == 10 * 100

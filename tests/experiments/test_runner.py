@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mellowmax._common.locks import only_one
 from mellowmax.experiments import ITEMS, Claim, Outcome, Plan, Verdict, load, plan, run, runner
 from mellowmax.experiments.intervals import share_interval
 from mellowmax.experiments.item import Stopped
@@ -92,6 +93,29 @@ def test_a_long_cell_reports_within_and_is_resumed_where_it_was_stopped(tmp_path
     assert item.steps == 10  # none was made twice
     assert reports[-2:] == [0.999, 1.0]  # it is done when it is on disk
     assert [path.name for path in tmp_path.iterdir()] == ["a.key.parquet"]
+
+
+def test_processes_with_one_directory_share_its_long_cells(tmp_path):
+    """What another process is at is left out, and what it has made meanwhile is not made again."""
+
+    class Locked(LongItem):
+        def resume(self, spec, work):
+            with only_one("checkpoint", work.directory):
+                if spec["name"] == "a":
+                    write_table(tmp_path / "c.key.parquet", table({"name": "of another process"}))
+                return super().resume(spec, work)
+
+    paths = {name: ({"name": name}, tmp_path / f"{name}.key.parquet") for name in "abcd"}
+    one = Plan("item", "quick", Locked(), None, paths, 0)
+    held = tmp_path / "b.key.part"
+    held.mkdir()
+    reports = []
+    with only_one("checkpoint", held):
+        assert not run(one, reports.append)
+    assert one.missing == ["b"]
+    assert read_table(tmp_path / "c.key.parquet")[0]["name"].tolist() == ["of another process"]
+    assert (reports[-1].made, reports[-1].done, reports[-1].total) == (2, 3, 4)
+    assert run(one, lambda progress: None)
 
 
 def test_a_cell_s_time_has_that_before_it_was_stopped_and_not_that_between(tmp_path, monkeypatch):

@@ -16,9 +16,13 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["LOCK_FILE", "only_one"]
+__all__ = ["LOCK_FILE", "BusyError", "only_one"]
 
 LOCK_FILE = "lock.json"
+
+
+class BusyError(ValueError):
+    """Another process works in a directory that one process at a time may work in."""
 
 
 @contextlib.contextmanager
@@ -34,7 +38,7 @@ def only_one(name: str, directory: Path) -> Iterator[None]:
         directory: it must exist.
 
     Raises:
-        ValueError: if another process is there; it says which one.
+        BusyError: if another process is there; it says which one.
     """
     if fcntl is None:
         yield
@@ -47,9 +51,7 @@ def only_one(name: str, directory: Path) -> Iterator[None]:
         except BlockingIOError:
             os.close(handle)
             rule = f"`{name}` must be a directory in which no other process works"
-            raise ValueError(
-                f"{rule}, got {str(directory)!r}, where {_holder(path)} does"
-            ) from None
+            raise BusyError(f"{rule}, got {str(directory)!r}, where {_holder(path)} does") from None
         except OSError:  # a file system without locks
             os.close(handle)
             yield

@@ -28,6 +28,8 @@ from array_api_compat import (
 )
 
 from .._typing import Array, Key, Namespace, Shape
+from . import in_kernel
+from .in_kernel import is_in_kernel
 
 if TYPE_CHECKING:
     import jax
@@ -128,6 +130,8 @@ def iterate(
 
     A state that is done must bear further steps: rows end at different times.
     """
+    if is_in_kernel():
+        return in_kernel.iterate(step, state, limit)
     if is_jax_namespace(xp):
         import jax
 
@@ -159,7 +163,7 @@ def add_up(xp: Namespace, x: Array) -> Array:
     Where an accelerator adds a few of them one by one, it does so in one kernel with what is before
     and after it.
     """
-    if is_jax_namespace(xp) and x.shape[0] <= FEW_ACTIONS:
+    if is_jax_namespace(xp) and x.shape[0] <= FEW_ACTIONS and not is_in_kernel():
         import jax
 
         if jax.default_backend() != "cpu":

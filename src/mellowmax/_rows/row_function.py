@@ -17,7 +17,7 @@ import numpy.typing as npt
 from array_api_compat import is_jax_namespace, is_numpy_namespace, is_torch_namespace
 
 from .._typing import Array, Namespace
-from . import ordinary
+from . import in_kernel, ordinary
 from .gaps import are_ordinary, ordinary_rows
 from .libraries import is_traced
 
@@ -83,6 +83,8 @@ class RowFunction:
 
     def __call__(self, xp: Namespace, *arrays: Array | None) -> Array:
         if is_jax_namespace(xp):
+            if in_kernel.is_in_kernel():
+                return self._all_rows_at_once(self.kernel, in_kernel.namespace(), *arrays)
             return cast(Array, self._jax(*arrays))
         if is_numpy_namespace(xp):
             return self._numpy(*cast(Any, arrays))

@@ -8,6 +8,7 @@ fixed, and over a finer grid of parameters.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,13 +17,14 @@ from .lander_runs import setting_rows
 from .readings import AT_USUAL_RATE, LEARNING_RATE, READINGS, USUAL_RATE
 
 __all__ = [
-    "CELLS",
     "FIGURE",
     "FINER",
     "HELD",
     "STATED",
     "TODAY",
     "Config",
+    "cell_names",
+    "height",
     "settings",
     "with_whole_grid",
 ]
@@ -35,12 +37,9 @@ FIGURE, TODAY, STATED, HELD, FINER = (
     "finer grid",
 )
 """The parts."""
-CELLS = {
-    "figure": ("2016", (FIGURE, STATED, HELD)),
-    "finer": ("2016", (FINER,)),
-    "today": ("v3", (TODAY,)),
-}
-"""What is trained together: how the height is observed, and the parts."""
+RUNS_OF_A_CELL = 1000
+"""How many runs are trained together: their checkpoint has a few megabytes, and a GPU takes several
+processes with as many each."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,8 +74,36 @@ class Config:
     """Of the random numbers."""
 
 
+def cell_names(config: Config) -> list[str]:
+    """What is trained together, the figure first; without runs for other parts the figure alone."""
+    return list(_cells(config))
+
+
+def height(cell: str) -> str:
+    """How the height is observed in the environment of a cell."""
+    return "v3" if cell.startswith(TODAY) else "2016"
+
+
 def settings(config: Config, cell: str) -> pd.DataFrame:
-    """All that is trained in a cell, as `lander_runs.setting_rows` has it.
+    """All that is trained in a cell, as `lander_runs.setting_rows` has it."""
+    return pd.DataFrame(_cells(config)[cell]).reset_index(drop=True)
+
+
+def _cells(config: Config) -> dict[str, list[dict[str, Any]]]:
+    """The settings of each cell: those of a part, some runs of all of them at a time."""
+    cells = {}
+    for part, rows in _parts(config).items():
+        rows = sorted(rows, key=lambda row: row["repeat"])
+        step = max(1, RUNS_OF_A_CELL // config.runs_of_a_row)
+        some = [rows[first : first + step] for first in range(0, len(rows), step)]
+        name = part.replace(" ", "-")
+        numbers = [""] if len(some) == 1 else [f"-{i + 1}" for i in range(len(some))]
+        cells |= {name + number: few for number, few in zip(numbers, some, strict=True)}
+    return cells
+
+
+def _parts(config: Config) -> dict[str, list[dict[str, Any]]]:
+    """The settings of each part.
 
     Parameters of the finer grid that the figure has as well are trained once, for the figure.
     """
@@ -93,17 +120,17 @@ def settings(config: Config, cell: str) -> pd.DataFrame:
     )
     stated = plain._replace(learning_rate=LEARNING_RATE)
     many, few = (runs // config.runs_of_a_row for runs in (config.runs, config.other_runs))
-    of_parts = {
-        FIGURE: setting_rows(FIGURE, plain, parameters, repeats=many),
-        TODAY: setting_rows(TODAY, plain, parameters, repeats=many),
+    figure = {FIGURE: setting_rows(FIGURE, plain, parameters, repeats=many)}
+    if not few:
+        return figure
+    return figure | {
         STATED: setting_rows(STATED, stated, parameters, repeats=few),
         HELD: setting_rows(
             HELD, plain, {"mellowmax": config.omegas}, repeats=few, through_temperature=False
         ),
         FINER: setting_rows(FINER, plain, between, repeats=few),
+        TODAY: setting_rows(TODAY, plain, parameters, repeats=many),
     }
-    _, parts = CELLS[cell]
-    return pd.DataFrame([row for part in parts for row in of_parts[part]])
 
 
 def with_whole_grid(config: Config, runs: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,9 @@
     out/figures/...         each figure as SVG and PNG
 
 Cells are made one after another, each on all devices of the process. Processes that are joined by
-`jax.distributed` divide the cells among themselves and need a directory that all of them see.
+`jax.distributed` divide the cells among themselves and need a directory that all of them see. So do
+processes that were simply started with the same directory, where cells take long: each leaves out
+what another one is at.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import pandas as pd
 
 from .. import __version__
 from .._common.files import replacing
+from .._common.locks import BusyError
 from . import style
 from .item import ITEMS, SCALES, Item, LongItem, Spec, Stopped, Verdict, Work
 from .store import Store, read_table, write_table
@@ -140,8 +143,11 @@ def run(plan: Plan, callback: Callable[[CellProgress], bool | None]) -> bool:
         counts = (there + share, len(plan.cells), seconds, made + share)
         return bool(callback(CellProgress(plan.name, cell, *counts)))
 
-    for made, cell in enumerate(mine):
+    made = 0
+    for cell in mine:
         spec, path = plan.cells[cell]
+        if path.exists():  # another process has made it
+            continue
         part = path.with_suffix(".part")
         clock = _Clock(part / "seconds.txt")
 
@@ -153,9 +159,12 @@ def run(plan: Plan, callback: Callable[[CellProgress], bool | None]) -> bool:
             table = _make(plan.item, spec, part, within)
         except Stopped:
             break
+        except BusyError:  # another process is at it
+            continue
         write_table(path, table, _made_by(plan, cell, spec, clock.seconds()))
         shutil.rmtree(part, ignore_errors=True)
-        if report(cell, made + 1, 0.0):
+        made += 1
+        if report(cell, made, 0.0):
             break
     return not plan.missing
 

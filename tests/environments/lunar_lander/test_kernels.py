@@ -9,7 +9,14 @@ import pytest
 
 from mellowmax.environments import lunar_lander
 from mellowmax.environments.lunar_lander import environment, fleet
-from mellowmax.environments.lunar_lander.kernels import Kernels, Source, pack, rows_of, unpack
+from mellowmax.environments.lunar_lander.kernels import (
+    Kernels,
+    Source,
+    chosen,
+    pack,
+    rows_of,
+    unpack,
+)
 from mellowmax.environments.lunar_lander.sides import apart, beside, of_each, side_by_side
 from mellowmax.environments.lunar_lander.state import kinds
 
@@ -34,24 +41,25 @@ def test_kernels_are_given_what_they_ask_for():
     a, b, flags, over = rows_of(
         Source(jnp.asarray(numbers % 7)), (np.float32, np.int32, bool, bool)
     )
-    chosen = np.array([3, 5, 6, 9, 10, 11, 12, 13, 14], np.int32)
-    order = jnp.zeros(COUNT, jnp.int32).at[: len(chosen)].set(chosen)
+    numbers_of = np.array([3, 5, 6, 9, 10, 11, 12, 13, 14], np.int32)
+    lanes = np.array([0, 1, 2, 10, 11, 12, 13, 14, 15])  # three first, six last, in two programs
+    order = jnp.zeros(COUNT, jnp.int32).at[lanes].set(numbers_of)
     near = Kernels(
-        COUNT, BLOCK, 1, True, order, jnp.array([len(chosen)], jnp.int32), over, targets=[a, None]
+        COUNT, BLOCK, 1, True, order, jnp.array([3, 6], jnp.int32), over, targets=[a, None]
     )
     want_a, want_b = numbers[0] % 7, (numbers[1] % 7).astype(np.int32)
 
     # A row of bodies has its own row of numbers, and knows which of them are hulls.
     three = near.bodies(_of_body, [(a,), (a,), (a,)], b)
-    first, second, _ = (np.asarray(x.source.array)[x.number][: len(chosen)] for x in three)
-    np.testing.assert_array_equal(first, (want_a + want_b)[chosen])
-    np.testing.assert_array_equal(second, want_a[chosen])
+    first, second, _ = (np.asarray(x.source.array)[x.number][lanes] for x in three)
+    np.testing.assert_array_equal(first, (want_a + want_b)[numbers_of])
+    np.testing.assert_array_equal(second, want_a[numbers_of])
 
     # Results are written in place, for those alone that are chosen.
     new, _ = near.finish(_of_lander, a, flags)
     written = np.asarray(new.source.array)
     expected = numbers % 7
-    expected[0, chosen] = np.where(expected[2] != 0, 100 + want_a, want_a)[chosen]
+    expected[0, numbers_of] = np.where(expected[2] != 0, 100 + want_a, want_a)[numbers_of]
     np.testing.assert_array_equal(written, expected)
 
 
@@ -78,12 +86,14 @@ def test_landers_that_are_over_start_again(told):
         np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
-def test_those_that_meet_the_ground_come_first_and_then_the_slow():
-    meets, slow = (np.isin(np.arange(COUNT), x) for x in ([3, 7], [1, 7, 9]))
-    order, number = fleet._order(jnp.asarray(meets), jnp.asarray(slow))
-    assert number == 4
-    np.testing.assert_array_equal(order[:4], [3, 7, 1, 9])
-    np.testing.assert_array_equal(np.sort(order), np.arange(COUNT))
+@pytest.mark.parametrize("n", [COUNT, 1000])
+def test_those_that_are_chosen_come_first_and_last(n):
+    kind = np.random.default_rng(n).integers(0, 3, n)
+    masks = (jnp.asarray(kind == i, jnp.float32) for i in (1, 2))
+    order, (first, last) = (np.asarray(x) for x in chosen(*masks, interpret=True))
+    np.testing.assert_array_equal(np.sort(order[:first]), np.flatnonzero(kind == 1))
+    np.testing.assert_array_equal(np.sort(order[n - last : n]), np.flatnonzero(kind == 2))
+    np.testing.assert_array_equal(np.sort(order), np.arange(n))
 
 
 def test_both_legs_in_one_array_are_the_same_as_a_pair():

@@ -24,6 +24,7 @@ from ..._common.discount import discount_of
 from ..._common.evaluation import MAX_STEPS
 from ..episodes import Episodes, padded_length
 from ..network import Policy
+from .act import act
 from .environment import FunctionalEnvironment, begin, draw, observe
 from .rollouts import LAUNCHED_AT_ONCE, Played, batch_keys, name_of
 
@@ -162,7 +163,8 @@ class _Places(NamedTuple):
     """Where episodes are played, `[P]` each."""
 
     state: Any
-    """Of the environment."""
+    """Of the environment. The places are the last axis: kernels of an environment work on numbers
+    of many places that lie side by side."""
     seen: jax.Array
     """`[P, D]`: what the policy sees of it."""
     key: jax.Array
@@ -201,7 +203,7 @@ def _empty(
     steps = padded_length(form.max_steps)
     record = jnp.zeros((form.width, steps, form.batch, n_observations + 2), jnp.float32)
     any_key = jnp.broadcast_to(keys[:1], (form.places,))
-    state, seen, step = jax.vmap(lambda key: begin(environment, key, params))(any_key)
+    state, seen, step = _begin_all(environment, any_key, params)
     nowhere = jnp.full(form.places, form.width, jnp.int32)
     live = jnp.zeros(form.places, jnp.bool_)
     places = _Places(state, seen, any_key, nowhere, jnp.zeros_like(nowhere), step, live)
@@ -301,13 +303,23 @@ def _fill(
     free = jnp.nonzero(~places.live, size=form.most, fill_value=form.places)[0].astype(jnp.int32)
     begins = (rank < up_to[-1]) & (free < form.places)
     key = of_episodes.at[lane, episode].get(mode="clip")
-    state, seen, step = jax.vmap(lambda key: begin(environment, key, params))(key)
+    state, seen, step = _begin_all(environment, key, params)
     new = _Places(state, seen, key, lane, episode, step, begins)
     into = jnp.where(begins, free, form.places)
-    places = jax.tree.map(lambda x, y: x.at[into].set(y, mode="drop"), places, new)
+    last = jax.tree.map(lambda x, y: x.at[..., into].set(y, mode="drop"), places.state, state)
+    places = jax.tree.map(
+        lambda x, y: x.at[into].set(y, mode="drop"),
+        places._replace(state=None),
+        new._replace(state=None),
+    )._replace(state=last)
     return games._replace(
         begun=begun.at[jnp.where(begins, lane, form.width)].add(1, mode="drop"), places=places
     )
+
+
+def _begin_all(environment: FunctionalEnvironment, keys: jax.Array, params: Any) -> Any:
+    """`begin` for many places."""
+    return jax.vmap(lambda key: begin(environment, key, params), out_axes=(-1, 0, 0))(keys)
 
 
 def _step_all(
@@ -322,15 +334,15 @@ def _step_all(
     """One step at every place; what is done at those without an episode counts for nothing."""
     begun, lengths, record, places = games
 
-    def one(policy: Policy, uniform: jax.Array, key: jax.Array, state: Any, seen: jax.Array) -> Any:
-        action = policy.act(uniform, seen)
+    def one(key: jax.Array, state: Any, seen: jax.Array, action: jax.Array) -> Any:
         state, reward, ended = environment.step(key, state, action, params)
         reward = jnp.asarray(reward, jnp.float32)
         played = jnp.concatenate([seen, jnp.stack([action.astype(jnp.float32), reward])])
         return played, state, observe(environment, state, params), ended
 
-    played, state, after, ends = jax.vmap(one)(
-        policies, uniforms, of_step, places.state, places.seen
+    actions = act(policies, uniforms, places.seen)
+    played, state, after, ends = jax.vmap(one, (0, -1, 0, 0), (0, -1, 0, 0))(
+        of_step, places.state, places.seen, actions
     )
     counts = places.live & (places.step >= 0)
     lane, step = jnp.where(counts, places.lane, form.width), places.step + 1

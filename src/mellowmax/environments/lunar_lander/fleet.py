@@ -21,7 +21,7 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 
 from .keep import kept_by
-from .kernels import Kernels, Source, pack, rows_of, unpack
+from .kernels import Kernels, Source, chosen, pack, rows_of, unpack
 from .launch import start
 from .outcome import Told, World
 from .physics import AtOnce, Free, advance, soar
@@ -251,7 +251,8 @@ def fly_rows(
     after, result = free.step.state.hull.place.angle.source, free.meets.source
     state = rows_of(after, kinds())
     reward, terminated, meets, slow = rows_of(result, result_kinds)
-    order, number = _order(*(result.array[row.number] != 0.0 for row in (meets, slow)))
+    masks = (result.array[row.number] for row in (meets, slow))
+    order, number = chosen(*masks, interpret=interpret)
     targets = Step(state._replace(terrain=_nowhere(state.terrain)), reward, terminated)
     near = Kernels(
         count,
@@ -270,25 +271,6 @@ def fly_rows(
 
 def _soar(state: State, told: Told) -> Free:
     return soar(state, told, FEW_ITERATIONS)
-
-
-def _order(meets: Array, slow: Array) -> tuple[Array, Array]:
-    """Those that may meet the ground, then those that are slow, then the others.
-
-    Returns:
-        The numbers of them all, and how many there are before the others, `[1]`.
-    """
-    slow = slow & ~meets
-    numbers = jnp.arange(meets.shape[0], dtype=jnp.int32)
-    meeting, slowly = jnp.cumsum(jnp.stack([meets, slow]), axis=1, dtype=jnp.int32)
-    number = meeting[-1] + slowly[-1]
-    place = jnp.where(
-        meets,
-        meeting - 1,
-        jnp.where(slow, meeting[-1] + slowly - 1, number + numbers - meeting - slowly),
-    )
-    order = jnp.zeros_like(numbers).at[place].set(numbers, unique_indices=True)
-    return order, number[None]
 
 
 def restart_rows(

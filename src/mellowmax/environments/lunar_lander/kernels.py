@@ -17,10 +17,12 @@ import jax.numpy as jnp
 from .sides import side_by_side
 from .vectors import Array
 
-__all__ = ["Kernels", "Row", "Source", "pack", "rows_of", "unpack"]
+__all__ = ["Kernels", "Row", "Source", "chosen", "pack", "rows_of", "unpack"]
 
 MANY = 65536
 """With more landers than these, a GPU is short of threads."""
+CHOSEN_BLOCK = 256
+"""How many landers a program looks at in `chosen`."""
 
 T = TypeVar("T")
 
@@ -70,6 +72,56 @@ def _as(row: Array, kind: Any) -> Array:
     return row != 0.0 if kind == jnp.bool_ else row.astype(kind)
 
 
+def chosen(first: Array, last: Array, *, interpret: bool = False) -> tuple[Array, Array]:
+    """The numbers of the landers of two masks, those of one first and those of the other last.
+
+    Which of the same mask comes before which hangs on which program is quicker. No lander sees it.
+
+    Args:
+        first: a mask as numbers, `[n]`.
+        last: likewise; none is in both.
+        interpret: run it without a GPU, slowly, as a test does?
+
+    Returns:
+        The numbers, at least `[n]`, and how many there are of each, `[2]`.
+    """
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import triton
+
+    n = first.shape[0]
+    block = min(CHOSEN_BLOCK, 1 << (n - 1).bit_length())
+
+    def kernel(*references: Any) -> None:
+        *masks, _, _, order, count = references
+        within = jnp.arange(block, dtype=jnp.int32)
+        number = pl.program_id(0) * block + within
+        for i, mask in enumerate(masks):
+            here = (mask[jnp.minimum(number, n - 1)] != 0.0) & (number < n)
+            up_to = jnp.cumsum(here.astype(jnp.int32))
+            begin = triton.atomic_add(count, (jnp.int32(i),), jnp.max(up_to))
+            place = begin + up_to - 1
+            place = place if i == 0 else n - 1 - place
+            place = jnp.where(here, place, n + within)  # nobody's
+            triton.store(order.at[place], number, mask=here)
+
+    shapes = [jax.ShapeDtypeStruct((size,), jnp.int32) for size in (n + block, 2)]
+    order, count = pl.pallas_call(
+        kernel,
+        grid=(-(-n // block),),
+        out_shape=shapes,
+        input_output_aliases={2: 0, 3: 1},
+        compiler_params=triton.CompilerParams(num_warps=max(1, block // 32), num_stages=1),
+        interpret=interpret,
+        name="lunar_lander_chosen",
+    )(first, last, *(jnp.zeros(shape.shape, shape.dtype) for shape in shapes))
+    if interpret:  # where a masked store writes what was there: each lane needs its own lander
+        place = jnp.arange(n, dtype=jnp.int32)
+        (others,) = jnp.nonzero((first == 0.0) & (last == 0.0), size=n)
+        others = others.astype(jnp.int32)[jnp.maximum(place - count[0], 0)]
+        order = jnp.where((place >= count[0]) & (place < n - count[1]), others, order[:n])
+    return order, count
+
+
 @dataclasses.dataclass(frozen=True)
 class Kernels:
     """Calls functions as kernels, with a program for each block of landers or bodies."""
@@ -81,9 +133,11 @@ class Kernels:
     """How many groups of 32 threads run a program."""
     interpret: bool
     order: Array | None = None
-    """The numbers of the landers that are chosen, `[columns]`; None for all."""
+    """The numbers of the landers that are chosen, `[columns]`, some of them first and the others
+    last; None for all."""
     count: Array | None = None
-    """How many they are, `[1]`. A program that would have none of them does nothing."""
+    """How many are first and how many are last, `[2]`. A program that would have none of them does
+    nothing."""
     over: Row | None = None
     """The row that says whose episode is over: whoever is not chosen counts as such."""
     targets: Any = None
@@ -165,7 +219,8 @@ class Kernels:
         def kernel(*references: Any) -> None:
             part, first = pl.program_id(0), pl.program_id(1) * self.block
             if compact:
-                has_any = first < references[len(inputs) - 1][0]
+                count = references[len(inputs) - 1]
+                has_any = (first < count[0]) | (first + self.block > self.columns - count[1])
                 pl.when(has_any)(lambda: program(part, first, *references))
             else:
                 program(part, first, *references)
@@ -174,7 +229,9 @@ class Kernels:
             read, write = references[: len(inputs)], references[len(inputs) :]
             lanes = first + jnp.arange(self.block, dtype=jnp.int32)
             columns = read[-2][lanes] if compact else lanes
-            inside = lanes < read[-1][0] if compact else None
+            inside = None
+            if compact:
+                inside = (lanes < read[-1][0]) | (lanes >= self.columns - read[-1][1])
 
             def value(rows: Sequence[Row]) -> Array:
                 row = rows[0]

@@ -44,7 +44,7 @@ class Free(NamedTuple):
     meets: Array
     """May it meet the ground, or need many passes? Then nothing has happened to it yet."""
     slow: Array
-    """Do its velocities need more iterations than there may be? Likewise."""
+    """If not, do its velocities need more iterations than there may be? Likewise."""
 
 
 class Placed(NamedTuple):
@@ -161,7 +161,7 @@ def soar(state: State, told: Told, most: int = VELOCITY_ITERATIONS) -> Free:
         rest=placed.rest,
     )
     meets = keep(meets & ~state.over)
-    slow = ~pushed.solved
+    slow = ~pushed.solved & ~meets
     step = judge(state, new, told, jnp.zeros_like(active))
     waits = Step(state, jnp.zeros_like(step.reward), state.over)
     return Free(select(meets | slow, waits, step), meets, slow)

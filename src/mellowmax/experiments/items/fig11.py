@@ -23,7 +23,7 @@ from ...environments import lunar_lander
 from .. import lander_comparisons, lander_curves, lander_verdict, measured, paper
 from ..item import NAMES, Caption, Spec, Work
 from ..lander_comparisons import SETTING
-from ..lander_parts import CELLS, FIGURE, HELD, Config, settings, with_whole_grid
+from ..lander_parts import FIGURE, HELD, Config, cell_names, height, settings, with_whole_grid
 from ..lander_runs import BIN, keys_of, mean_curves, mean_returns, run_rows
 from ..lander_verdict import SHORT, of_figure
 from ..readings import learner_of
@@ -33,7 +33,7 @@ __all__ = [*NAMES, "distances", "resume"]
 
 TITLE = "REINFORCE on Lunar Lander"
 SOURCE = "Figure 11, section 7.3"
-VERSION = 4
+VERSION = 5
 RULE = lander_verdict.RULE
 DEVIATIONS = (
     "The paper states neither the discount, nor how an action is weighed, nor a baseline. Readings "
@@ -189,8 +189,8 @@ SECONDS = {"quick": 110.0, "paper": 18 * 86_400.0}
 
 def cells(config: Config) -> dict[str, Spec]:
     """All that is trained together; at the quick scale some of the figure alone."""
-    names = CELLS if config.other_runs else ("figure",)
-    return {name: dataclasses.asdict(config) | {"cell": name} for name in names}
+    fields = dataclasses.asdict(config)
+    return {name: fields | {"cell": name} for name in cell_names(config)}
 
 
 def run(spec: Spec) -> pd.DataFrame:
@@ -203,11 +203,11 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
     fields = dict(spec)
     cell = fields.pop("cell")
     config = Config(**fields)
-    table, (height, _) = settings(config, cell), CELLS[cell]
+    table = settings(config, cell)
     result = train_in_cell(
         work,
         learner_of(table, config.batch, config.hidden),
-        lunar_lander.params(height=height),
+        lunar_lander.params(height=height(cell)),
         episodes=config.episodes,
         runs=config.runs_of_a_row,
         seed=keys_of(table, config.seed),

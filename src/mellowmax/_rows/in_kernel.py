@@ -1,0 +1,82 @@
+"""Functions of rows within a kernel for a GPU, which JAX's Pallas makes of a traced program.
+
+There a function of rows is its bare formula: the kernel itself has cut the rows into blocks. Its
+loops end when the rows of a block are done, whatever other blocks do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._typing import Array, Namespace
+
+__all__ = ["in_kernel", "is_in_kernel", "iterate", "namespace"]
+
+_is_in_kernel = contextvars.ContextVar("_is_in_kernel", default=False)
+
+
+@contextlib.contextmanager
+def in_kernel() -> Iterator[None]:
+    """What is traced within this is part of a kernel."""
+    token = _is_in_kernel.set(True)
+    try:
+        yield
+    finally:
+        _is_in_kernel.reset(token)
+
+
+def is_in_kernel() -> bool:
+    """Is what is being traced part of a kernel?"""
+    return _is_in_kernel.get()
+
+
+def namespace() -> Namespace:
+    """`jax.numpy`, with `any` and `all` by what kernels know: a maximum and a minimum."""
+    import jax.numpy as jnp
+
+    class InKernel:
+        __name__ = jnp.__name__
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(jnp, name)
+
+        @staticmethod
+        def any(x: Any, **axes: Any) -> Any:
+            return jnp.max(x.astype(jnp.int32), **axes) > 0
+
+        @staticmethod
+        def all(x: Any, **axes: Any) -> Any:
+            return jnp.min(x.astype(jnp.int32), **axes) > 0
+
+    inside: Any = InKernel()
+    return inside
+
+
+def iterate(
+    step: Callable[[tuple[Array, ...]], tuple[tuple[Array, ...], Array]],
+    state: tuple[Array, ...],
+    limit: int,
+) -> tuple[Array, ...]:
+    """`libraries.iterate` within a kernel.
+
+    Whether anything is left to do is a number of the block: the condition of a loop can hold no
+    more.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    def advance(carry: Any) -> Any:
+        i, inner, _ = carry
+        inner, done = step(inner)
+        return i + 1, inner, jnp.max((~done).astype(jnp.int32))
+
+    def unfinished(carry: Any) -> Any:
+        i, _, left = carry
+        return (i < limit) & (left > 0)
+
+    begun = (jnp.int32(0), state, jnp.int32(1))
+    result: tuple[Array, ...] = jax.lax.while_loop(unfinished, advance, begun)[1]
+    return result

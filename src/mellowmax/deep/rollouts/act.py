@@ -1,0 +1,126 @@
+"""The actions of many policies at once: on a GPU in one kernel.
+
+A step of an episode needs little arithmetic for its action: the products of a small network, a
+temperature, a choice. As some thirty kernels of XLA's, launching them takes longer than they do.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ..._rows.in_kernel import in_kernel
+from ...policies import choose
+from ..network import Network, Policy
+
+__all__ = ["act", "act_in_kernel"]
+
+BLOCK = 32
+"""How many places a program of the kernel has: as many as a group of threads that runs in step."""
+MOST_NUMBERS = 512
+"""Of a policy in a kernel, which holds them all in registers."""
+
+
+def act(policies: Policy, uniforms: jax.Array, seen: jax.Array) -> jax.Array:
+    """The actions that random numbers from 0 to 1 decide on.
+
+    Args:
+        policies: one for each place, with an axis of places first.
+        uniforms: `[P]`
+        seen: `[P, D]`
+    """
+    arguments = (policies, uniforms, seen)
+    if jax.default_backend() == "cpu" or not _fits(policies, seen):
+        return _one_by_one(*arguments)
+    actions: jax.Array = lax.platform_dependent(*arguments, cuda=act_in_kernel, default=_one_by_one)
+    return actions
+
+
+def _one_by_one(policies: Policy, uniforms: jax.Array, seen: jax.Array) -> jax.Array:
+    return jax.vmap(Policy.act)(policies, uniforms, seen)
+
+
+def _fits(policies: Policy, seen: jax.Array) -> bool:
+    """Can a kernel hold such policies? Its arrays have sizes that are powers of two."""
+    library = __name__.partition(".")[0]
+    own = type(policies.softmax).__module__.partition(".")[0] == library
+    arrays = [*jax.tree.leaves(policies), seen]
+    sizes = [n for x in arrays for n in x.shape[1:]]
+    numbers = sum(math.prod(x.shape[1:]) for x in arrays)
+    return (
+        own
+        and all(x.dtype == jnp.float32 for x in arrays)
+        and all(n & (n - 1) == 0 for n in sizes)
+        and numbers <= MOST_NUMBERS
+    )
+
+
+def act_in_kernel(
+    policies: Policy, uniforms: jax.Array, seen: jax.Array, *, interpret: bool = False
+) -> jax.Array:
+    """`act`, in a kernel.
+
+    Args:
+        policies: as there.
+        uniforms: likewise.
+        seen: likewise.
+        interpret: run it without a GPU, slowly, as a test does?
+    """
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import triton
+
+    arrays, structure = jax.tree.flatten((policies, uniforms, seen))
+    count = uniforms.shape[0]
+    blocks = -(-count // BLOCK)
+
+    def kernel(*references: Any) -> None:
+        *sources, target = references
+        place = pl.program_id(0) * BLOCK + jnp.arange(BLOCK, dtype=jnp.int32)
+        there = jnp.minimum(place, count - 1)
+        block = [
+            source[_entries(array.shape[1:], there)]
+            for source, array in zip(sources, arrays, strict=True)
+        ]
+        policy, uniform, observation = jax.tree.unflatten(structure, block)
+        with in_kernel():
+            values = _outputs(policy.network, observation)
+            chosen = choose(policy.softmax.policy(values, axis=0), uniform, axis=0)
+        target[place] = chosen.astype(jnp.int32)
+
+    actions: jax.Array = pl.pallas_call(
+        kernel,
+        grid=(blocks,),
+        out_shape=jax.ShapeDtypeStruct((blocks * BLOCK,), jnp.int32),
+        compiler_params=triton.CompilerParams(num_warps=1, num_stages=1),
+        interpret=interpret,
+        name="act",
+    )(*(x.reshape(-1) for x in arrays))
+    return actions[:count]
+
+
+def _entries(shape: tuple[int, ...], place: jax.Array) -> jax.Array:
+    """Where the numbers of places are in a flat array `[P, *shape]`, with the places last."""
+    entries = place * math.prod(shape)
+    for axis, size in enumerate(shape):
+        along = [1] * (len(shape) + 1)
+        along[axis] = size
+        number = jnp.arange(size, dtype=jnp.int32) * math.prod(shape[axis + 1 :])
+        entries = entries + number.reshape(along)
+    return entries
+
+
+def _outputs(network: Network, seen: jax.Array) -> jax.Array:
+    """The outputs of networks, with an axis of places last in all arrays."""
+    x = seen
+    for layer in network.layers[:-1]:
+        x = jax.nn.relu(_times(layer, x))
+    return _times(network.layers[-1], x)
+
+
+def _times(layer: Any, x: jax.Array) -> jax.Array:
+    """Kernels have no products of small matrices, only sums."""
+    return jnp.sum(layer.weight * x[None], axis=1) + layer.bias
