@@ -1,7 +1,7 @@
 """Policies that were trained in our Lunar Lander fly in Gymnasium's: do they earn the same there?
 
 `docs/measured.py` puts the weights of 20 runs into the package, of the best setting of each policy
-of figure 11 in today's environment, once its cell `today` is finished. Each flies 100 episodes in
+of figure 11 in today's environment, once the cells of that are finished. Each flies 100 episodes in
 our LunarLander-v3 and 100 in Gymnasium's own, a few minutes in all:
 
     python benchmarks/trained_landers.py

@@ -48,8 +48,9 @@ def main() -> None:
         "curves": smaller(tables["curves"].drop(columns="paper")),
         "runs": smaller(tables["runs"]),
     }
-    if "today" in cells:
-        kept["policies"] = best_policies(tables, cells["today"])
+    today = [table for name, table in cells.items() if name.startswith(TODAY)]
+    if today:
+        kept["policies"] = best_policies(tables, pd.concat(today))
     for name, table in kept.items():
         path = DATA / f"fig11_{name}.parquet"
         write_table(path, table, made_by)

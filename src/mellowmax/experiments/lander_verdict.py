@@ -117,10 +117,11 @@ def _origin(tables: Mapping[str, pd.DataFrame]) -> str:
         return ""
     row = made.iloc[0]
     return (
-        f"It was measured on {row['device']} in {made['seconds'].sum():.0f} s ({row['at'][:10]}, "
-        f"mellowmax {row['mellowmax']}, JAX {row['jax']}). Of {check['parameter'].nunique()} "
-        f"settings the first episodes were run again here, {check['runs'].max()} times each: they "
-        f"are at most {check['standard_errors'].abs().max():.1f} standard errors off. "
+        f"It was measured on {row['device']}, in {len(made)} cells of up to "
+        f"{made['seconds'].max():.0f} s that share it ({made['at'].max()[:10]}, mellowmax "
+        f"{row['mellowmax']}, JAX {row['jax']}). Of {check['parameter'].nunique()} settings the "
+        f"first episodes were run again here, {check['runs'].max()} times each: they are at most "
+        f"{check['standard_errors'].abs().max():.1f} standard errors off. "
     )
 
 

@@ -153,7 +153,7 @@ class _Form(NamedTuple):
         return cls(width, batch, max_steps, places, refill, -(-places // 4), -(-width // 4))
 
 
-FORMS = {"cpu": (0.5, 4), "accelerator": (0.5, 8)}
+FORMS = {"cpu": (0.5, 4), "accelerator": (0.75, 8)}
 """How many places there are for each episode of all batches, and `refill`. On an accelerator a step
 takes about as long for few places as for many, and a training as long as the slowest of its runs:
 places beyond those that keep it busy stay empty."""
