@@ -371,7 +371,8 @@ def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
     total = xp.max(cumulative, axis=-1, keepdims=True)
     beyond = cumulative <= total * uniform[..., None]
     # Rounding may leave this true everywhere: stay below the total.
-    action = xp.sum(xp.astype(beyond & (cumulative < total), xp.int32), axis=-1)
+    below = xp.astype(beyond & (cumulative < total), xp.int32)
+    action = xp.sum(below, axis=-1, keepdims=False)
     sound = total[..., 0] == total[..., 0]
     all_sound = truth(xp.all(sound))
     if all_sound is False:

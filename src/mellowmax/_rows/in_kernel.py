@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from .._typing import Array, Namespace
 
@@ -51,8 +51,7 @@ def namespace() -> Namespace:
         def all(x: Any, **axes: Any) -> Any:
             return jnp.min(x.astype(jnp.int32), **axes) > 0
 
-    inside: Any = InKernel()
-    return inside
+    return cast(Namespace, InKernel())
 
 
 def iterate(
@@ -71,7 +70,7 @@ def iterate(
     def advance(carry: Any) -> Any:
         i, inner, _ = carry
         inner, done = step(inner)
-        return i + 1, inner, jnp.max((~done).astype(jnp.int32))
+        return i + 1, inner, jnp.max(jnp.astype(~done, jnp.int32))
 
     def unfinished(carry: Any) -> Any:
         i, _, left = carry

@@ -91,7 +91,7 @@ def settings(config: Config, cell: str) -> pd.DataFrame:
 
 def _cells(config: Config) -> dict[str, list[dict[str, Any]]]:
     """The settings of each cell: those of a part, some runs of all of them at a time."""
-    cells = {}
+    cells: dict[str, list[dict[str, Any]]] = {}
     for part, rows in _parts(config).items():
         rows = sorted(rows, key=lambda row: row["repeat"])
         step = max(1, RUNS_OF_A_CELL // config.runs_of_a_row)

@@ -104,7 +104,7 @@ def act_in_kernel(
 
 def _entries(shape: tuple[int, ...], place: jax.Array) -> jax.Array:
     """Where the numbers of places are in a flat array `[P, *shape]`, with the places last."""
-    entries = place * math.prod(shape)
+    entries = (place * math.prod(shape)).reshape((1,) * len(shape) + place.shape)
     for axis, size in enumerate(shape):
         along = [1] * (len(shape) + 1)
         along[axis] = size

@@ -1,0 +1,92 @@
+"""Actions in a kernel, run without a GPU, beside those of one policy at a time."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mellowmax import Boltzmann, Mellowmax, Softmax
+from mellowmax.deep import HeldTemperature, Network, Policy
+from mellowmax.deep.rollouts import act
+from mellowmax.experiments.boltzmann_or_mellowmax import BoltzmannOrMellowmax
+
+COUNT = act.BLOCK + 7  # two programs, the second one not full
+
+
+def some(softmax, sizes=(8, 16, 4), count=COUNT):
+    """Policies, random numbers and observations."""
+    keys = jax.random.split(jax.random.key(3), count)
+    networks = jax.vmap(lambda key: Network.init(key, sizes))(keys)
+    networks = jax.tree.map(lambda x: 4 * x, networks)  # not all actions alike
+    uniforms = jax.random.uniform(jax.random.key(4), (count,), jnp.float32)
+    seen = jax.random.normal(jax.random.key(5), (count, sizes[0]), jnp.float32)
+    return Policy(networks, softmax), uniforms, seen
+
+
+def parameters():
+    return jnp.linspace(0.1, 30.0, COUNT, dtype=jnp.float32)
+
+
+def of_either():
+    kinds = (jnp.arange(COUNT) % 2).astype(jnp.float32)
+    return BoltzmannOrMellowmax(parameters(), kinds, jnp.ones(COUNT, jnp.float32))
+
+
+@pytest.mark.parametrize(
+    "softmax",
+    [
+        lambda: Mellowmax(parameters()),
+        lambda: Boltzmann(parameters()),
+        lambda: HeldTemperature(parameters()),
+        of_either,
+    ],
+    ids=["mellowmax", "boltzmann", "held temperature", "either"],
+)
+def test_actions_of_a_kernel_are_those_of_each_policy(softmax):
+    policies, uniforms, seen = some(softmax())
+    assert act._fits(policies, seen)
+    actions = act.act_in_kernel(policies, uniforms, seen, interpret=True)
+    one_by_one = [
+        int(jax.tree.map(lambda x, i=i: x[i], policies).act(uniforms[i], seen[i]))
+        for i in range(COUNT)
+    ]
+    assert actions.dtype == jnp.int32
+    np.testing.assert_array_equal(actions, one_by_one)
+    assert len(np.unique(actions)) == 4
+
+
+def test_a_kernel_is_known_to_the_compiler_of_a_gpu():
+    arguments = some(of_either())
+    traced = jax.jit(act.act_in_kernel).trace(*arguments)
+    try:
+        text = traced.lower(lowering_platforms=("cuda",)).as_text()
+    except RuntimeError as error:
+        if "GPU" not in str(error):
+            raise
+        pytest.skip("this JAX makes kernels where there is a GPU alone")
+    assert "triton" in text
+
+
+class OwnSoftmax(Mellowmax):
+    """Nobody knows what its policy is made of."""
+
+
+@pytest.mark.parametrize(
+    ("softmax", "sizes"),
+    [
+        (lambda: OwnSoftmax(parameters()), (8, 16, 4)),
+        (lambda: Mellowmax(parameters()), (6, 16, 4)),
+        (lambda: Mellowmax(parameters()), (8, 16, 3)),
+        (lambda: Mellowmax(parameters()), (8, 64, 4)),
+    ],
+    ids=["own softmax", "observations", "actions", "large network"],
+)
+def test_what_a_kernel_cannot_hold_is_left_to_xla(softmax, sizes):
+    made = softmax()
+    assert isinstance(made, Softmax)
+    policies, uniforms, seen = some(made, sizes)
+    assert not act._fits(policies, seen)
+    expected = jax.vmap(Policy.act)(policies, uniforms, seen)
+    np.testing.assert_array_equal(act.act(policies, uniforms, seen), expected)
