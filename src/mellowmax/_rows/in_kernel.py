@@ -9,11 +9,19 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .._typing import Array, Namespace
 
-__all__ = ["in_kernel", "is_in_kernel", "iterate", "namespace"]
+if TYPE_CHECKING:
+    import jax
+
+__all__ = ["State", "in_kernel", "is_in_kernel", "iterate", "namespace"]
+
+State: TypeAlias = tuple[Array, ...]
+"""What a loop carries from step to step."""
+Carry: TypeAlias = "tuple[jax.Array, State, jax.Array]"
+"""The number of steps, the state, and whether anything is left to do."""
 
 _is_in_kernel = contextvars.ContextVar("_is_in_kernel", default=False)
 
@@ -44,21 +52,17 @@ def namespace() -> Namespace:
             return getattr(jnp, name)
 
         @staticmethod
-        def any(x: Any, **axes: Any) -> Any:
-            return jnp.max(x.astype(jnp.int32), **axes) > 0
+        def any(x: jax.Array, axis: int | None = None, keepdims: bool = False) -> jax.Array:
+            return jnp.max(x.astype(jnp.int32), axis=axis, keepdims=keepdims) > 0
 
         @staticmethod
-        def all(x: Any, **axes: Any) -> Any:
-            return jnp.min(x.astype(jnp.int32), **axes) > 0
+        def all(x: jax.Array, axis: int | None = None, keepdims: bool = False) -> jax.Array:
+            return jnp.min(x.astype(jnp.int32), axis=axis, keepdims=keepdims) > 0
 
     return cast(Namespace, InKernel())
 
 
-def iterate(
-    step: Callable[[tuple[Array, ...]], tuple[tuple[Array, ...], Array]],
-    state: tuple[Array, ...],
-    limit: int,
-) -> tuple[Array, ...]:
+def iterate(step: Callable[[State], tuple[State, Array]], state: State, limit: int) -> State:
     """`libraries.iterate` within a kernel.
 
     Whether anything is left to do is a number of the block: the condition of a loop can hold no
@@ -67,15 +71,15 @@ def iterate(
     import jax
     import jax.numpy as jnp
 
-    def advance(carry: Any) -> Any:
+    def advance(carry: Carry) -> Carry:
         i, inner, _ = carry
         inner, done = step(inner)
         return i + 1, inner, jnp.max(jnp.astype(~done, jnp.int32))
 
-    def unfinished(carry: Any) -> Any:
+    def unfinished(carry: Carry) -> jax.Array:
         i, _, left = carry
         return (i < limit) & (left > 0)
 
     begun = (jnp.int32(0), state, jnp.int32(1))
-    result: tuple[Array, ...] = jax.lax.while_loop(unfinished, advance, begun)[1]
+    result: State = jax.lax.while_loop(unfinished, advance, begun)[1]
     return result

@@ -29,7 +29,7 @@ from array_api_compat import (
 
 from .._typing import Array, Key, Namespace, Shape
 from . import in_kernel
-from .in_kernel import is_in_kernel
+from .in_kernel import State, is_in_kernel
 
 if TYPE_CHECKING:
     import jax
@@ -49,8 +49,6 @@ __all__ = [
     "uniform",
 ]
 
-State: TypeAlias = tuple[Array, ...]
-"""What a loop carries from step to step."""
 Carry: TypeAlias = tuple[Array, State, Array]
 """The same under JAX: the number of steps, the state, and where it is done."""
 STEPS_AT_ONCE = 8

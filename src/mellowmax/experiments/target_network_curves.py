@@ -39,7 +39,7 @@ def draw_curves(curves: pd.DataFrame, mellowmax: str) -> Figure:
             ends = (part["episode"], part["low"], part["high"])
             axis.fill_between(*ends, color=look["color"], alpha=0.12, lw=0)
         axis.set(xlabel="episode", ylabel="mean return of an episode")
-        axis.legend(fontsize=7, loc="lower right")
+        axis.legend(fontsize=7)
     return figure
 
 
@@ -57,6 +57,8 @@ def draw_means(means: pd.DataFrame, mellowmax: str) -> Figure:
             axis.axhline(row["mean_return"], **look, label=row["method"])
             axis.axhspan(row["low"], row["high"], color=look["color"], alpha=0.1, lw=0)
         axis.set(xscale="log", xlabel="omega", ylabel="mean return over all episodes")
+        axis.set_xticks(ours["omega"], [f"{omega:g}" for omega in ours["omega"]])
+        axis.minorticks_off()
         axis.legend(fontsize=7)
     return figure
 

@@ -330,14 +330,14 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     means, differences = tables["means"], tables["differences"]
     enough = int(means["runs"].min()) >= ENOUGH
     claims: list[Claim] = []
+    few = "" if enough else f"Too few to judge: it takes {ENOUGH} runs of each method. "
+    summary = (
+        f"{few}Mean returns over all episodes, {int(means['runs'].min())} runs of each method."
+    )
     for name, rows in differences.groupby("environment", sort=False):
         answers = rows.set_index("question", drop=False)
         claims += _claims(str(name), answers.loc[NEEDED], answers.loc[SPARED], enough)
-    runs, episodes = int(means["runs"].min()), int(means["episodes"].max())
-    names = ", ".join(means["environment"].unique())
-    few = "" if enough else f"Too few to judge: it takes {ENOUGH} runs of each method. "
-    earned = "; ".join(_words(row) for _, row in differences.iterrows())
-    summary = f"{few}In {runs} runs of up to {episodes} episodes ({names}): {earned}."
+        summary += f" In {name}, {'; '.join(_words(row) for _, row in rows.iterrows())}."
     return Verdict(tuple(claims), summary)
 
 
