@@ -9,7 +9,7 @@ formulas in the gaps between each action value and the best one (`gaps`).
 A small batch of rows without extremes goes a shorter way: `small` knows it, and `ordinary` has the
 same formulas in few operations.
 
-`libraries` has what each array library does in its own way, `in_kernel` what is another in a kernel for
-a GPU, `torch_compiler` what PyTorch compiles.
-`pytrees` makes dataclasses that JAX sees through; `on_import` waits for a library to be imported.
+`libraries` has what each array library does in its own way, `torch_compiler` what PyTorch compiles,
+`in_kernel` what is other within a kernel for a GPU. `pytrees` makes dataclasses that JAX sees
+through; `on_import` waits for a library to be imported.
 """
