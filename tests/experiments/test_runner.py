@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from mellowmax._common.locks import only_one
+from mellowmax.cli.reproduce import make_cells
 from mellowmax.experiments import ITEMS, Claim, Outcome, Plan, Verdict, load, plan, run, runner
 from mellowmax.experiments.intervals import share_interval
 from mellowmax.experiments.item import Stopped
@@ -95,7 +96,7 @@ def test_a_long_cell_reports_within_and_is_resumed_where_it_was_stopped(tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["a.key.parquet"]
 
 
-def test_processes_with_one_directory_share_its_long_cells(tmp_path):
+def test_processes_with_one_directory_share_its_long_cells(tmp_path, capsys):
     """What another process is at is left out, and what it has made meanwhile is not made again."""
 
     class Locked(LongItem):
@@ -112,6 +113,8 @@ def test_processes_with_one_directory_share_its_long_cells(tmp_path):
     reports = []
     with only_one("checkpoint", held):
         assert not run(one, reports.append)
+        assert make_cells([one], tmp_path, lambda: False, quiet=True)
+    assert capsys.readouterr().err == "item: other processes are still making b\n"
     assert one.missing == ["b"]
     assert read_table(tmp_path / "c.key.parquet")[0]["name"].tolist() == ["of another process"]
     assert (reports[-1].made, reports[-1].done, reports[-1].total) == (2, 3, 4)

@@ -187,6 +187,10 @@ def make_cells(
             run(one, callback)
             if stop():
                 return False
+    for one in plans:
+        if one.missing:
+            cells = ", ".join(one.missing)
+            print(f"{one.name}: other processes are still making {cells}", file=sys.stderr)
     return True
 
 
