@@ -16,12 +16,12 @@ from .._typing import Array, Namespace
 if TYPE_CHECKING:
     import jax
 
-__all__ = ["State", "in_kernel", "is_in_kernel", "iterate", "namespace"]
+__all__ = ["State", "frozen_step", "in_kernel", "is_in_kernel", "iterate", "namespace"]
 
 State: TypeAlias = tuple[Array, ...]
 """What a loop carries from step to step."""
-Carry: TypeAlias = "tuple[jax.Array, State, jax.Array]"
-"""The number of steps, the state, and whether anything is left to do."""
+Carry: TypeAlias = "tuple[jax.Array, State, jax.Array, jax.Array]"
+"""The number of steps, the state, where it is done (as numbers), and whether that is everywhere."""
 
 _is_in_kernel = contextvars.ContextVar("_is_in_kernel", default=False)
 
@@ -65,21 +65,34 @@ def namespace() -> Namespace:
 def iterate(step: Callable[[State], tuple[State, Array]], state: State, limit: int) -> State:
     """`libraries.iterate` within a kernel.
 
-    Whether anything is left to do is a number of the block: the condition of a loop can hold no
-    more.
+    Whether all is done is a number of the block: the condition of a loop can hold no more.
     """
     import jax
     import jax.numpy as jnp
 
     def advance(carry: Carry) -> Carry:
-        i, inner, _ = carry
-        inner, done = step(inner)
-        return i + 1, inner, jnp.max(jnp.astype(~done, jnp.int32))
+        i, inner, done, _ = carry
+        inner, done = frozen_step(namespace(), step, inner, done > 0)
+        ended = jnp.astype(done, jnp.int32)
+        return i + 1, inner, ended, jnp.min(ended)
 
     def unfinished(carry: Carry) -> jax.Array:
-        i, _, left = carry
-        return (i < limit) & (left > 0)
+        i, _, _, all_ended = carry
+        return (i < limit) & (all_ended == 0)
 
-    begun = (jnp.int32(0), state, jnp.int32(1))
-    result: State = jax.lax.while_loop(unfinished, advance, begun)[1]
+    none = jnp.zeros_like(state[0], dtype=jnp.int32)
+    result: State = jax.lax.while_loop(
+        unfinished, advance, (jnp.int32(0), state, none, none.min())
+    )[1]
     return result
+
+
+def frozen_step(
+    xp: Namespace, step: Callable[[State], tuple[State, Array]], state: State, done: Array
+) -> tuple[State, Array]:
+    """A step of the rows that are not done; where it is done by now.
+
+    What is looked for is the first of the state. It stays as it is, and the rest helps to find it.
+    """
+    (found, *rest), ends = step(state)
+    return (xp.where(done, state[0], found), *rest), done | ends

@@ -29,7 +29,7 @@ from array_api_compat import (
 
 from .._typing import Array, Key, Namespace, Shape
 from . import in_kernel
-from .in_kernel import State, is_in_kernel
+from .in_kernel import State, frozen_step, is_in_kernel
 
 if TYPE_CHECKING:
     import jax
@@ -126,7 +126,8 @@ def iterate(
 ) -> State:
     """Apply `step: state -> (state, done)` until `done` everywhere, about `limit` times at most.
 
-    A state that is done must bear further steps: rows end at different times.
+    A state that is done must bear further steps: rows end at different times. Under JAX a row stays
+    as it is once it is done, so that its last digit does not hang on the rows beside it.
     """
     if is_in_kernel():
         return in_kernel.iterate(step, state, limit)
@@ -142,10 +143,11 @@ def iterate(
         def advance(carry: Carry) -> Carry:
             i, inner, done = carry
             for _ in range(steps_a_test):
-                inner, done = step(inner)
+                inner, done = frozen_step(xp, step, inner, done)
             return i + steps_a_test, inner, done
 
-        first = advance((xp.asarray(0), state, xp.asarray(False)))
+        none = state[0] != state[0]  # no row but one that is not a number, which is done
+        first = advance((xp.asarray(0), state, none))
         result: State = jax.lax.while_loop(unfinished, advance, first)[1]
         return result
     for _ in range(limit):
