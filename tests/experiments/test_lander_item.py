@@ -25,7 +25,7 @@ from mellowmax.experiments import (
 )
 from mellowmax.experiments.item import LongItem, Stopped, Work
 from mellowmax.experiments.items import fig11
-from mellowmax.experiments.lander_parts import settings
+from mellowmax.experiments.lander_parts import settings, with_whole_grid
 from mellowmax.experiments.lander_runs import KEPT_RUNS, keys_of, run_rows
 
 QUICK = fig11.SCALES["quick"]
@@ -118,6 +118,11 @@ def test_the_finer_grid_shares_runs_with_the_figure(tables):
         for part in ("figure", "finer grid")
     ]
     np.testing.assert_array_equal(*(rows["mean_return"] for rows in of_both))
+
+
+def test_without_runs_of_its_own_there_is_no_finer_grid():
+    rows = made_up(settings(WHOLE, "figure-1"), WHOLE.runs_of_a_row, 2)
+    assert set(with_whole_grid(WHOLE, rows)["part"]) == {"figure"}
 
 
 def test_repeats_of_a_setting_have_other_random_numbers():

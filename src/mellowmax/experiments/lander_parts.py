@@ -136,10 +136,14 @@ def _parts(config: Config) -> dict[str, list[dict[str, Any]]]:
 def with_whole_grid(config: Config, runs: pd.DataFrame) -> pd.DataFrame:
     """Add the runs of the figure that belong to the finer grid, as many as it has of others.
 
+    Where nothing else of that grid has been run, it is not there.
+
     Args:
         config: what was run.
         runs: a row for each run.
     """
+    if not (runs["part"] == FINER).any():
+        return runs
     figure = runs[(runs["part"] == FIGURE) & (runs["run"] < config.other_runs)]
     shared = [
         figure[(figure["policy"] == policy) & figure["parameter"].isin(several)]
