@@ -74,7 +74,7 @@ CAPTIONS = {
 SETTINGS = {
     "betas": "betas of Boltzmann",
     "omegas": "omegas of mellowmax",
-    "runs": "runs of each setting, in the paper's environment and in today's",
+    "runs": "runs of each setting of the figure",
     "other_runs": "runs of each setting of the other parts",
     "runs_of_a_row": "runs that share a key",
     "finer": "parameters of each policy in the finer grid",
