@@ -109,11 +109,17 @@ def _search(
         low = xp.where(narrow, 0.0, low)
     ratio = xp.maximum(0.5 / (1 + width / 30), low)
     square = gap * gap
-    powers = xp.stack([rows.present * xp.ones_like(gap), gap, square, square * gap])
+    powers = [rows.present * xp.ones_like(gap), gap, square, square * gap]
+    if is_known:  # all in one call; what is compiled has numbers of rows only, and is one kernel
+        powers = xp.stack(powers)
     error = per_step = 1 + width
     half, double = 0.5 * xp.ones_like(width), 2 * xp.ones_like(width)
     for _ in range(steps):
-        total, first, second, third = (powers * xp.exp(-ratio * gap)).sum(axis=1)
+        weight = xp.exp(-ratio * gap)
+        if is_known:
+            total, first, second, third = (powers * weight).sum(axis=1)
+        else:
+            total, first, second, third = ((power * weight).sum(axis=0) for power in powers)
         mean, second, third = first / total, second / first, third / first
         excess = xp.log(mean / target)
         slope = second - mean  # of -log D
