@@ -127,9 +127,10 @@ def _scale(xp: Namespace, q: Array, strength: Array, mask: Array | None) -> Arra
     if truth(xp.any(strong)) is False:
         return 2 * one
     size = xp.abs(q) if mask is None else xp.where(mask, xp.abs(q), 0.0)
-    size = xp.max(xp.where(size < xp.inf, size, 0.0), axis=0, keepdims=True)
+    size = xp.where(size < xp.inf, size, 0.0)
     tiny, huge = size < info.smallest_normal**0.5, size > info.max / 4
-    return xp.where(strong & ~huge, xp.where(tiny, 0.5 * info.eps * one, one), 2 * one)
+    each = xp.where(strong & ~huge, xp.where(tiny, 0.5 * info.eps * one, one), 2 * one)
+    return xp.max(each, axis=0, keepdims=True)
 
 
 def gaps_to_best(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Gaps:
