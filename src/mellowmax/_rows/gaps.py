@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .._typing import Array, Namespace
-from .libraries import power_of_two, truth
+from .libraries import decay, power_of_two, truth
 
 __all__ = [
     "Gaps",
@@ -210,18 +210,13 @@ def mellow_exponent(xp: Namespace, g: Gaps) -> Array:
     """`-log(mean(exp(-k * gap)))`, which is at most log n: the average gap of mellowmax times k.
 
     `log1p` of the mean of `exp - 1` keeps what `log` of the mean of `exp` loses near 1, and the
-    latter keeps what the former loses near 0 (XLA's `log1p` loses two digits beyond 0.29). Both
-    come from one `tanh`, of a quarter of the exponent so that small weights keep their digits: XLA
-    makes slow code of two different transcendental functions here.
+    latter keeps what the former loses near 0 (XLA's `log1p` loses two digits beyond 0.29).
     """
     n = count(xp, g)
-    quarter = -0.25 * (g.strength * g.gap)
+    exponent = g.strength * g.gap
     if g.weightless is not None:
-        quarter = xp.where(g.weightless, -xp.inf, quarter)
-    tanh = xp.tanh(quarter)
-    root = (1 + tanh) / (1 - tanh)  # exp of half the exponent
-    weight = root * root
-    below_one = 2 * tanh / (1 - tanh) * (1 + root)
+        exponent = xp.where(g.weightless, xp.inf, exponent)
+    weight, below_one = decay(xp, exponent)
     if g.mask is not None:
         below_one = xp.where(g.mask, below_one, 0.0)
     mean = xp.sum(weight, axis=0, keepdims=True) / n

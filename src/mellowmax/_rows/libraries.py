@@ -40,6 +40,7 @@ __all__ = [
     "State",
     "add_up",
     "as_number",
+    "decay",
     "holds_numbers",
     "is_symbol",
     "is_traced",
@@ -172,6 +173,20 @@ def add_up(xp: Namespace, x: Array) -> Array:
                 total = total + x[i : i + 1]
             return total
     return xp.sum(x, axis=0, keepdims=True)
+
+
+def decay(xp: Namespace, x: Array) -> tuple[Array, Array]:
+    """`exp(-x)` and `exp(-x) - 1` of numbers from 0, each to full relative accuracy.
+
+    Both come from one `tanh`, of a quarter of `-x` so that small results keep their digits: XLA
+    makes slow code of two different transcendental functions. PyTorch does not, and its compiler
+    makes one kernel for a GPU of what is done to a row only if that is few operations.
+    """
+    if is_torch_namespace(xp):
+        return xp.exp(-x), xp.expm1(-x)
+    tanh = xp.tanh(-0.25 * x)
+    root = (1 + tanh) / (1 - tanh)  # exp of half of it
+    return root * root, 2 * tanh / (1 - tanh) * (1 + root)
 
 
 def power_of_two(xp: Namespace, x: Array) -> Array:
