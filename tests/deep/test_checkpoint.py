@@ -74,6 +74,11 @@ def saved(tmp_path_factory):
         ({"runs": [0, 2]}, r"`runs` was \[0, 1\] and is \[0, 2\]$"),
         ({"runs": [1, 0]}, r"`runs` was \[0, 1\] and is \[1, 0\]$"),
         ({"runs": 7, "seed": 1}, r"`seed` was 0 and is 1, `runs` was \[0, 1\] and is 0 to 6$"),
+        ({"runs": 7}, "2 runs were trained together and now 7, by `runs` and the device$"),
+        (
+            {"runs": [*range(9, 0, -1)]},
+            r"`runs` was \[0, 1\] and is \[9, 8, 7, 6, 5, \.\.\., 1\]$",
+        ),
         ({"max_steps": 31}, "`max_steps` was 32 and is 31$"),
         ({"environment": two_state.params(printed=True)}, "`environment` was '.*' and is '.*'$"),
         ({"environment": mdp.two_state(printed=True)}, "`environment` was '.*' and is '.*'$"),

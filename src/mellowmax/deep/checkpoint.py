@@ -39,6 +39,8 @@ __all__ = [
 
 KIND = "training"
 RULE = "`checkpoint` must be of a training with the same settings"
+MOST_SHOWN = 6
+"""How many numbers of as many runs a message has."""
 KINDS: dict[str, type[Softmax]] = {
     **{kind.__name__: kind for kind in SOFTMAXES.values()},
     HeldTemperature.__name__: HeldTemperature,
@@ -178,21 +180,35 @@ def _check_same(
 ) -> None:
     """Raise unless a file is of the training described: each setting as it was and as it is."""
     differ = []
-    if not all(
-        name in fields and np.array_equal(fields[name], value)
-        for name, value in description.items()
-    ):
+    had, has = len(fields["done"]), len(initial.log.done)
+    few = None if had == has else min(had, has)
+    if not _equal(_lanes(fields, few), _lanes(description, few)):
         was, now = _readable(fields), _readable(description)
         differ = [
             f"`{name}` was {was.get(name, 'none')} and is {now.get(name, 'none')}"
             for name in {**was, **now}
             if was.get(name) != now.get(name)
         ]
-    had = [fields[name].shape[1:] for name in fields if name.startswith("state-")]
-    if not differ and had != [np.shape(leaf)[1:] for leaf in jax.tree.leaves(initial.states)]:
+    elif had != has:
+        differ = [f"{had} runs were trained together and now {has}, by `runs` and the device"]
+    shapes = [fields[name].shape[1:] for name in fields if name.startswith("state-")]
+    if not differ and shapes != [np.shape(leaf)[1:] for leaf in jax.tree.leaves(initial.states)]:
         differ = ["`optimiser` was of another kind"]
     if differ:
         raise ValueError(f"{RULE}, got another in {str(path)!r}: {', '.join(differ)}")
+
+
+def _lanes(description: Mapping[str, Any], first: int | None) -> dict[str, Any]:
+    """What is said of the first lanes of a block, or of all."""
+    last = {name: description[name][..., :first] for name in ("parameters", "others")}
+    names = [name for name in ("keys", "numbers", *NUMBERS) if name in description]
+    lanes = {name: description[name][:first] for name in names}
+    return {"settings": description["settings"], **last, **lanes}
+
+
+def _equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """The same names with the same values?"""
+    return one.keys() == other.keys() and all(np.array_equal(one[x], other[x]) for x in one)
 
 
 def _readable(description: Mapping[str, str | npt.NDArray[Any]]) -> dict[str, str]:
@@ -219,7 +235,12 @@ def _as_typed(values: npt.NDArray[Any]) -> str:
     last = int(np.flatnonzero(np.append(True, values[1:] != values[:-1]))[-1])
     if last > 2 and np.array_equal(np.diff(values[: last + 1].astype(np.int64)), np.ones(last)):
         return f"{values[0]} to {values[last]}"
-    return str(values[0]) if last == 0 else f"[{', '.join(map(str, values[: last + 1]))}]"
+    if last == 0:
+        return str(values[0])
+    shown = [str(value) for value in values[: last + 1]]
+    if last > MOST_SHOWN:
+        shown = [*shown[: MOST_SHOWN - 1], "...", shown[-1]]
+    return f"[{', '.join(shown)}]"
 
 
 @dataclasses.dataclass(frozen=True)
