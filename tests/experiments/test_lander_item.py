@@ -84,9 +84,7 @@ def test_the_lander_is_what_is_trained(cell, monkeypatch):
 
 def test_the_paper_s_scale_is_the_figure_s_and_the_parts_beside_it():
     numbered = [
-        f"{part}-{i}"
-        for part, n in (("figure", 4), ("finer-grid", 2))
-        for i in range(1, n + 1)
+        f"{part}-{i}" for part, n in (("figure", 4), ("finer-grid", 2)) for i in range(1, n + 1)
     ]
     assert set(fig11.cells(WHOLE)) == {*numbered, "stated-rate", "temperature-held", "today"}
     assert set(fig11.cells(QUICK)) == {"figure"}
@@ -304,6 +302,26 @@ def test_what_is_run_is_the_reading_that_is_nearest():
     readings = fig11.distances(measured.read("fig11_readings")[0])
     nearest = readings.iloc[0][["reading", "discount", "learning_rate"]]
     assert tuple(nearest) == (WHOLE.reading, WHOLE.discount, WHOLE.learning_rate)
+
+
+def test_the_parts_that_are_readings_stand_beside_them(tables):
+    readings = tables["readings"].set_index("part")
+    assert set(readings.index) == {lander_verdict.COMPARED, "figure", "stated rate"}
+    for part, rate in (("figure", 0.001), ("stated rate", 0.005)):
+        row = readings.loc[part]
+        assert (row["learning_rate"], row["episodes"]) == (rate, 40_000)
+    curves = tables["curves"][tables["curves"]["part"] == "figure"]
+    off = ((curves["mean_return"] - curves["paper"]) ** 2).mean() ** 0.5
+    assert readings.loc["figure", "distance"] == pytest.approx(off)
+
+
+def test_the_verdict_says_what_the_temperature_s_gradient_is_worth(tables):
+    rows = tables["gradients"].assign(through=[1, 2, 9, 3, 4], difference=7.0, low=5.0, high=9.0)
+    assert (
+        "is worth 7.0 at omega 7 (95 %: 5.0 to 9.0)"
+        in fig11.judge({**tables, "gradients": rows}).summary
+    )
+    assert "worth" not in fig11.judge({**tables, "gradients": rows.iloc[:0]}).summary
 
 
 def test_the_distance_of_a_reading_is_a_root_mean_square():

@@ -12,13 +12,15 @@ from .item import Claim, Verdict
 from .lander_parts import FIGURE, Config
 from .readings import LEARNING_RATE
 
-__all__ = ["NEAR", "PEAK", "POLICIES", "RULE", "SHORT", "SURE", "judge", "of_figure"]
+__all__ = ["COMPARED", "NEAR", "PEAK", "POLICIES", "RULE", "SHORT", "SURE", "judge", "of_figure"]
 
 POLICIES = ("boltzmann", "mellowmax")
 SHORT = {"boltzmann": "boltz", "mellowmax": "mm"}
 """What the paper's table calls them."""
 PEAK = "Mellowmax outperforms Boltzmann at its peak"
 """The claim that matters most."""
+COMPARED = "compared"
+"""The part of the readings that were compared to choose one."""
 NEAR = 25.0
 SURE = 0.05
 RULE = (
@@ -99,14 +101,31 @@ def _summary(tables: Mapping[str, pd.DataFrame], whole: bool) -> str:
         f"{policy} {rows['mean_return'].max():.0f} (paper {rows['paper'].max():.0f})"
         for policy, rows in figure.groupby("policy")
     )
+    solved = figure.loc[figure.groupby("policy")["solved"].idxmax()]
+    shares = ", ".join(
+        f"{row['policy']} {row['solved']:.0%} at {row['parameter']:g}"
+        for _, row in solved.iterrows()
+    )
     untested = "" if whole else "Which policy is better in the end is not tested by this. "
     beside = tables["peaks"][tables["peaks"]["part"] != FIGURE]
     others = "; ".join(f"{row['part']}, {_words(row)}" for _, row in beside.iterrows())
     return (
-        f"{untested}Best mean return over the episodes that were run: {best}. This rests on "
-        f"{len(figure)} of 10 settings, {runs} of {full.runs} runs, {episodes} of {full.episodes} "
-        f"episodes. {f'At the peaks of the other parts: {others}. ' if others else ''}"
-        f"{_origin(tables)}{_reading(tables['readings'])}"
+        f"{untested}Best mean return over the episodes that were run: {best}. Most runs that solve "
+        f"the domain: {shares}. This rests on {len(figure)} of 10 settings, {runs} of {full.runs} "
+        f"runs, {episodes} of {full.episodes} episodes. "
+        f"{f'At the peaks of the other parts: {others}. ' if others else ''}"
+        f"{_gradient(tables['gradients'])}{_origin(tables)}{_reading(tables['readings'])}"
+    )
+
+
+def _gradient(gradients: pd.DataFrame) -> str:
+    """What the gradient through the temperature is worth where mellowmax earns most with it."""
+    if gradients.empty:
+        return ""
+    row = gradients.loc[gradients["through"].idxmax()]
+    return (
+        f"The gradient through the temperature is worth {row['difference']:.1f} at omega "
+        f"{row['omega']:g} (95 %: {row['low']:.1f} to {row['high']:.1f}). "
     )
 
 
@@ -127,12 +146,16 @@ def _origin(tables: Mapping[str, pd.DataFrame]) -> str:
 
 def _reading(readings: pd.DataFrame) -> str:
     """Which reading was run, and how near it is."""
-    ours, rest = readings.iloc[0], readings["distance"].iloc[1:]
-    stated = readings[readings["learning_rate"] == LEARNING_RATE].iloc[0]
+    compared = readings[readings["part"] == COMPARED]
+    ours, rest = compared.iloc[0], compared["distance"].iloc[1:]
+    stated = compared[compared["learning_rate"] == LEARNING_RATE].iloc[0]
+    figure = of_figure(readings).iloc[0]
     return (
         f"Actions are weighed with the {ours['reading']}, discount {ours['discount']:g}, learning "
-        f"rate {ours['learning_rate']:g}: the reading that is nearest to the paper's curves, "
-        f"{ours['distance']:.0f} off in the root mean square over {ours['episodes']} episodes, "
-        f"the others {rest.min():.0f} to {rest.max():.0f}; with the learning rate that the paper "
-        f"states, {LEARNING_RATE:g}, the nearest is {stated['distance']:.0f} off."
+        f"rate {ours['learning_rate']:g}: the reading that was nearest to the paper's curves when "
+        f"they were compared with {ours['runs']} runs each, {ours['distance']:.0f} off in the root "
+        f"mean square over {ours['episodes']} episodes, the others {rest.min():.0f} to "
+        f"{rest.max():.0f}; the figure is {figure['distance']:.0f} off over "
+        f"{figure['episodes']}. With the learning rate that the paper states, "
+        f"{LEARNING_RATE:g}, the nearest is {stated['distance']:.0f} off."
     )

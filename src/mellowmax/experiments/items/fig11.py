@@ -23,10 +23,19 @@ from ...environments import lunar_lander
 from .. import lander_comparisons, lander_curves, lander_verdict, measured, paper
 from ..item import NAMES, Caption, Spec, Work
 from ..lander_comparisons import SETTING
-from ..lander_parts import FIGURE, HELD, Config, cell_names, height, settings, with_whole_grid
+from ..lander_parts import (
+    FIGURE,
+    HELD,
+    STATED,
+    Config,
+    cell_names,
+    height,
+    settings,
+    with_whole_grid,
+)
 from ..lander_runs import BIN, keys_of, mean_curves, mean_returns, run_rows
-from ..lander_verdict import SHORT, of_figure
-from ..readings import learner_of
+from ..lander_verdict import COMPARED, SHORT, of_figure
+from ..readings import LEARNING_RATE, learner_of
 from ..training import train_in_cell
 
 __all__ = [*NAMES, "distances", "resume"]
@@ -157,6 +166,7 @@ COLUMNS = {
         "jax": "that of JAX",
     },
     "readings": {
+        "part": "what it is for; compared: to choose one",
         "reading": "with what an action is weighed, and how many layers there are",
         "discount": "of what is earned",
         "learning_rate": "0.005 is what the paper states",
@@ -241,7 +251,7 @@ def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.Da
         "gradients": lander_comparisons.gradients(runs, FIGURE, HELD),
         "check": check,
         "measured": measured_at,
-        "readings": distances(measured.read("fig11_readings")[0]),
+        "readings": _readings(curves),
     }
     return {name: table.reindex(columns=list(COLUMNS[name])) for name, table in found.items()}
 
@@ -271,8 +281,22 @@ def distances(readings: pd.DataFrame) -> pd.DataFrame:
     result = groups.agg(distance=("distance", "mean"), episodes=("episode", "max")).reset_index()
     result["distance"] **= 0.5
     result["episodes"] = (result["episodes"] + BIN / 2).astype(np.int64)
-    result = result.sort_values("distance", ignore_index=True)
-    return result[list(COLUMNS["readings"])]
+    return result.sort_values("distance", ignore_index=True)
+
+
+def _readings(curves: pd.DataFrame) -> pd.DataFrame:
+    """All distances: of the readings, and of the parts that are one in the paper's environment."""
+    config, of_parts = SCALES["paper"], curves.drop(columns="paper")
+    rates = {FIGURE: config.learning_rate, STATED: LEARNING_RATE}
+    read = {"reading": config.reading, "discount": config.discount}
+    tables = [distances(measured.read("fig11_readings")[0]).assign(part=COMPARED)]
+    tables += [
+        distances(of_parts[of_parts["part"] == part].assign(learning_rate=rate, **read)).assign(
+            part=part
+        )
+        for part, rate in rates.items()
+    ]
+    return pd.concat(tables).sort_values("distance", ignore_index=True)
 
 
 def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
