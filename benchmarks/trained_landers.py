@@ -2,14 +2,19 @@
 
 `docs/measured.py` puts the weights of 20 runs into the package, of the best setting of each policy
 of figure 11 in today's environment, once the cells of that are finished. Each flies 100 episodes in
-our LunarLander-v3 and 100 in Gymnasium's own, a few minutes in all:
+our LunarLander-v3 and 100 in Gymnasium's own, ten minutes in all:
 
-    python benchmarks/trained_landers.py
+    python benchmarks/trained_landers.py [--out flights.parquet]
 
-It prints the mean returns, and by how many standard errors they differ.
+It prints the mean returns, and by how many standard errors they differ. The report of figure 11 has
+the table: `--out src/mellowmax/experiments/data/fig11_flights.parquet` replaces it.
 """
 
 from __future__ import annotations
+
+import argparse
+from importlib.metadata import version
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +25,7 @@ from mellowmax.deep import Network, Policy, evaluate
 from mellowmax.environments import lunar_lander
 from mellowmax.experiments import measured
 from mellowmax.experiments.lander_parts import Config
+from mellowmax.experiments.store import write_table
 from mellowmax.softmax import SOFTMAXES
 
 EPISODES = 100
@@ -49,9 +55,15 @@ def evaluated(row):
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, help="the table")
+    options = parser.parse_args()
     policies, _ = measured.read("fig11_policies")
     table = pd.DataFrame([evaluated(row) for row in policies.itertuples()])
     table["standard_errors"] = (table["ours"] - table["gymnasium"]) / table["standard_error"]
+    if options.out:
+        versions = {name: version(name) for name in ("mellowmax", "jax", "gymnasium")}
+        write_table(options.out, table, {"command": "benchmarks/trained_landers.py", **versions})
     print(table.to_string(index=False, float_format="%.1f"))
     for policy, rows in table.groupby("policy"):
         off = rows["ours"].mean() - rows["gymnasium"].mean()

@@ -14,8 +14,10 @@ __all__ = [
     "HOLDS",
     "PAPER",
     "VERDICTS",
+    "WHOLE",
     "Entry",
     "count",
+    "in_words",
     "unfinished",
     "verdict_row",
 ]
@@ -31,6 +33,8 @@ HOLDS = {
     None: (Outcome.UNDECIDED, "undecided"),
 }
 """What the last column of that table says, and the outcome it looks like."""
+WHOLE = 40
+"""A table of at most so many rows is shown whole."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,3 +83,17 @@ def unfinished(names: Iterable[str]) -> str:
 def verdict_row(entry: Entry) -> tuple[str, str, str]:
     """What stands beside the name of an item in the table of verdicts."""
     return f"{entry.title} ({entry.source})", entry.verdict.outcome, entry.verdict.summary
+
+
+def in_words(value: Any) -> str:
+    """A setting, or a cell of a table."""
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {in_words(inner)}" for name, inner in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        shown = [in_words(inner) for inner in value]
+        if len(shown) > 12:
+            shown = [*shown[:5], "…", f"{shown[-1]} ({len(shown)} values)"]
+        return ", ".join(shown)
+    return "none" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""The report as Markdown: the verdicts, claims and deviations, for the documentation."""
+"""The report as Markdown, for the documentation: verdicts, claims, deviations, small tables."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from .._common.files import replacing
 from .entry import (
     CLAIMS,
     HOLDS,
     PAPER,
     VERDICTS,
+    WHOLE,
     Entry,
     count,
+    in_words,
     unfinished,
     verdict_row,
 )
@@ -25,7 +29,7 @@ __all__ = ["write_markdown"]
 def write_markdown(
     path: str | Path, entries: Sequence[Entry], *, missing: Sequence[str] = (), version: str
 ) -> None:
-    """Write the verdicts, the claims and the numbered deviations, whole or not at all.
+    """Write the verdicts, claims, numbered deviations and small tables, whole or not at all.
 
     Args:
         path: the Markdown file.
@@ -34,7 +38,7 @@ def write_markdown(
         version: of the package.
 
     Raises:
-        OSError: when the file cannot be written.
+        OSError: when the file cannot be written, or a table cannot be read.
     """
     rows = (
         (f"[{_plain(e.name)}](#{e.name.lower()})", *map(_plain, verdict_row(e))) for e in entries
@@ -60,10 +64,30 @@ def write_markdown(
             "*Where this differs from the paper.*" if entry.deviations else "",
             "\n".join(f"{n}. {_plain(d)}" for n, d in enumerate(entry.deviations, 1)),
             f"```bash\n{entry.command}\n```",
+            *(_table(entry, name, path) for name, path in entry.tables.items()),
         ]
     text = "\n\n".join(filter(None, parts)) + "\n"
     with replacing(path) as file:
         file.write(text.encode())
+
+
+def _table(entry: Entry, name: str, path: Path) -> str:
+    """A table that is small, to be unfolded, with what its columns hold."""
+    with pq.ParquetFile(path) as file:
+        if not 0 < file.metadata.num_rows <= WHOLE:
+            return ""
+        table = file.read()
+    rows = ([_plain(in_words(x)) for x in row.values()] for row in table.to_pylist())
+    described = entry.columns.get(name, {})
+    holds = "; ".join(f"{_plain(x)}: {_plain(described[x])}" for x in described)
+    return "\n\n".join(
+        [
+            f'<details markdown="1">\n<summary>{_plain(name)}: {table.num_rows} rows</summary>',
+            _pipes([_plain(column) for column in table.column_names], rows),
+            holds and f"*Columns.* {holds}.",
+            "</details>",
+        ]
+    )
 
 
 def _plain(text: str) -> str:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,8 +29,10 @@ from .entry import (
     HOLDS,
     PAPER,
     VERDICTS,
+    WHOLE,
     Entry,
     count,
+    in_words,
     unfinished,
     verdict_row,
 )
@@ -39,7 +40,7 @@ from .entry import (
 __all__ = ["write_page"]
 
 ROWS = 8
-"""How many rows of a table are shown."""
+"""How many rows of a long table are shown."""
 INSIDE = 40_000
 """A table of at most so many bytes, as CSV, lies in the page itself."""
 SHAPES = {  # in a box of 16: a tick, a half-filled circle, a cross, a question mark
@@ -147,7 +148,7 @@ def _item(entry: Entry, home: Path) -> str:
         (*map(escape, (c.statement, c.paper, c.ours)), _badge(*HOLDS[c.holds]))
         for c in entry.verdict.claims
     )
-    config = ((escape(name), escape(_value(value))) for name, value in entry.config.items())
+    config = ((escape(name), escape(in_words(value))) for name, value in entry.config.items())
     figures = "\n".join(_figure(entry, name, path, home) for name, path in entry.figures.items())
     tables = "\n".join(_preview(entry, name, path, home) for name, path in entry.tables.items())
     deviations = "".join(
@@ -199,9 +200,9 @@ def _file(path: Path, home: Path) -> str:
 def _preview(entry: Entry, name: str, path: Path, home: Path) -> str:
     with pq.ParquetFile(path) as file:
         count, names = file.metadata.num_rows, file.schema_arrow.names
-        batch = next(file.iter_batches(batch_size=ROWS), None)
+        batch = next(file.iter_batches(batch_size=WHOLE if count <= WHOLE else ROWS), None)
     kept = [] if batch is None else batch.to_pylist()
-    rows = [[escape(_value(row[column])) for column in names] for row in kept]
+    rows = [[escape(in_words(row[column])) for column in names] for row in kept]
     holds = "".join(
         f"<dt>{escape(column)}</dt><dd>{escape(text)}</dd>"
         for column, text in entry.columns.get(name, {}).items()
@@ -227,19 +228,6 @@ def _download(path: Path) -> str:
     name = escape(path.with_suffix(".csv").name)
     source = f"data:text/csv;base64,{base64.b64encode(data).decode()}"
     return f'<a href="{source}" download="{name}">Save all rows as {name}</a>. '
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    if isinstance(value, Mapping):
-        return "; ".join(f"{name}: {_value(inner)}" for name, inner in value.items())
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        shown = [_value(inner) for inner in value]
-        if len(shown) > 12:
-            shown = [*shown[:5], "…", f"{shown[-1]} ({len(shown)} values)"]
-        return ", ".join(shown)
-    return "none" if value is None else str(value)
 
 
 def _duration(seconds: float) -> str:

@@ -165,6 +165,15 @@ COLUMNS = {
         "mellowmax": "the version of this library",
         "jax": "that of JAX",
     },
+    "flights": {
+        "policy": "boltzmann or mellowmax, at the parameter that is best in the part called today",
+        "parameter": "beta or omega",
+        "run": "its number",
+        "ours": "the mean return of its trained policy over 100 episodes in our LunarLander-v3",
+        "gymnasium": "the same in Gymnasium's own",
+        "standard_error": "of the difference",
+        "standard_errors": "how many of them the former is above the latter",
+    },
     "readings": {
         "part": "what it is for; compared: to choose one",
         "reading": "with what an action is weighed, and how many layers there are",
@@ -251,6 +260,7 @@ def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.Da
         "gradients": lander_comparisons.gradients(runs, FIGURE, HELD),
         "check": check,
         "measured": measured_at,
+        "flights": measured.read("fig11_flights")[0],
         "readings": _readings(curves),
     }
     return {name: table.reindex(columns=list(COLUMNS[name])) for name, table in found.items()}
