@@ -1,12 +1,14 @@
 """REINFORCE on our Lunar Lander on an accelerator, thousands of runs at once: how fast is it?
 
-    python benchmarks/deep_card.py [--runs 400] [--seconds 60] [--trace 40] [--alone]
+    python benchmarks/deep_card.py [--runs 400] [--seconds 60] [--episodes 40000] [--trace 40]
+        [--alone]
 
 The ten settings of figure 11, with the paper's batches and network, from the first episode on:
 steps and episodes per second, and the share of the computed steps that were wasted, played behind
-an episode's end or at a place without one. With --trace a second of the training is looked at:
-how long the device was busy, and with what. With --alone: are runs that are trained alone the same,
-bit for bit, as among others?
+an episode's end or at a place without one: after the first third of the time, and in all. With
+--episodes, a multiple of 500, a whole training may end before the time is up. With --trace a second
+of the training is looked at: how long the device was busy, and with what. With --alone: are runs
+that are trained alone the same, bit for bit, as among others?
 """
 
 from __future__ import annotations
@@ -44,13 +46,13 @@ def learner():
     )
 
 
-def trained(runs, seconds, at_second=None):
-    """Train for so long after compiling; what was played then, second by second."""
+def trained(runs, seconds, episodes, at_second=None):
+    """Train for so long after compiling, or to the end; what was played, second by second."""
     lines = []
 
     def callback(progress):
         now = progress.seconds - (lines[0][0] if lines else 0.0)
-        if not lines or now > len(lines):
+        if not lines or now > len(lines) or progress.episodes == progress.total:
             counts = (progress.played, progress.steps, progress.computed, progress.mean_return)
             lines.append((progress.seconds, *counts))
             if at_second:
@@ -60,7 +62,7 @@ def trained(runs, seconds, at_second=None):
     train(
         learner(),
         lunar_lander.params(height="2016"),
-        episodes=CONFIG.episodes,
+        episodes=episodes,
         runs=runs,
         bin=BIN,
         solved_return=SOLVED_RETURN,
@@ -146,6 +148,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=400, help="of each of the ten settings")
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--episodes", type=int, default=CONFIG.episodes, help="of a run")
     parser.add_argument("--trace", type=int, metavar="SECOND", help="when to look at the device")
     parser.add_argument("--alone", action="store_true", help="compare runs alone and among others")
     parser.add_argument("--lines", type=int, default=0, help="of kernels in a trace")
@@ -160,7 +163,7 @@ def main():
             if options.trace and number == options.trace + 1:
                 jax.profiler.stop_trace()
 
-        lines = trained(options.runs, options.seconds, at_second)
+        lines = trained(options.runs, options.seconds, options.episodes, at_second)
         for seconds, episodes, steps, computed, mean in lines[:: max(1, len(lines) // 20)]:
             say(at=round(seconds, 1), episodes=episodes, steps=steps, computed=computed, mean=mean)
         first, last = lines[len(lines) // 3], lines[-1]
@@ -170,6 +173,7 @@ def main():
             million_steps_per_second=round(steps / took / 1e6, 2),
             episodes_per_second=round(episodes / took, 1),
             wasted=round(1 - steps / computed, 3),
+            wasted_in_all=round(1 - last[2] / last[3], 3),
         )
         if options.trace:
             found, counts = spent(directory)
