@@ -2,7 +2,7 @@
 
 The still of the explorer needs Chromium; the numbers of its taxi go into the package.
 
-Where there is a reproduction, its verdicts and two of its figures go into the docs as well; those
+Where there is a reproduction, its verdicts and some of its figures go into the docs as well; those
 in the repository are from `mellowmax reproduce --scale paper`, with `fig11 --scale quick` in the
 same directory.
 """
@@ -35,6 +35,7 @@ from browser import browser
 IMAGES = Path(__file__).parent / "images"
 TAXI = Path(__file__).parent.parent / "src/mellowmax/explorer/data/taxi.json"
 REPRODUCTION = Path(__file__).parent.parent / "reproduction"
+OF_REPRODUCTION = ("fig4_branches", "fig9_rewards", "fig11_curves", "deepmellow_curves")
 STYLE = {  # Okabe and Ito's colours, told apart by dashes too
     "max": {"color": "#000000", "linestyle": ":"},
     "mean": {"color": "#999999", "linestyle": "-."},
@@ -122,7 +123,7 @@ def main() -> None:
     film_of_taxi(IMAGES / "taxi.gif")
     if (REPRODUCTION / "report.md").exists():
         shutil.copy(REPRODUCTION / "report.md", IMAGES.parent / "reproduction.md")
-        for name in ("fig4_branches", "fig9_rewards"):
+        for name in OF_REPRODUCTION:
             shutil.copy(REPRODUCTION / "figures" / f"{name}.svg", IMAGES)
 
 

@@ -304,7 +304,7 @@ def test_small_tables_are_shown_whole(entries, markdown, tmp_path):
     assert lines[2].startswith("| mellowmax | 0 | 0 |")
     assert lines[-1].startswith(f"| mellowmax | 39 | {np.sin(10.0):.5g} |")
     assert len(lines) == 42
-    assert r"*Columns.* operator: the softmax; seed: of the run; return\_: its mean." in inside
+    assert r"*Columns.* operator: the softmax; seed: of the run; return\_: its mean" in inside
     write_page(tmp_path / "report.html", [small, large], version="1.2")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert re.findall(r"The first \d+ of \d+ rows", html) == ["The first 8 of 41 rows"]

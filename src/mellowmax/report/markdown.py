@@ -80,11 +80,13 @@ def _table(entry: Entry, name: str, path: Path) -> str:
     rows = ([_plain(in_words(x)) for x in row.values()] for row in table.to_pylist())
     described = entry.columns.get(name, {})
     holds = "; ".join(f"{_plain(x)}: {_plain(described[x])}" for x in described)
+    many = "s" * (table.num_rows != 1)
     return "\n\n".join(
         [
-            f'<details markdown="1">\n<summary>{_plain(name)}: {table.num_rows} rows</summary>',
+            f'<details markdown="1">\n'
+            f"<summary>{_plain(name)}: {table.num_rows} row{many}</summary>",
             _pipes([_plain(column) for column in table.column_names], rows),
-            holds and f"*Columns.* {holds}.",
+            holds and f"*Columns.* {holds}",
             "</details>",
         ]
     )
