@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import array_api_compat
 import array_api_strict
 import jax
 import numpy as np
 import pytest
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would all that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 try:
     import torch
