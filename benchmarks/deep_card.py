@@ -3,12 +3,12 @@
     python benchmarks/deep_card.py [--runs 400] [--seconds 60] [--episodes 40000] [--trace 40]
         [--alone]
 
-The ten settings of figure 11, with the paper's batches and network, from the first episode on:
-steps and episodes per second, and the share of the computed steps that were wasted, played behind
-an episode's end or at a place without one: after the first third of the time, and in all. With
---episodes, a multiple of 500, a whole training may end before the time is up. With --trace a second
-of the training is looked at: how long the device was busy, and with what. With --alone: are runs
-that are trained alone the same, bit for bit, as among others?
+The ten settings of figure 11, as it trains them, from the first episode on: steps and episodes per
+second, and the share of the computed steps that were wasted, played behind an episode's end or at a
+place without one: after the first third of the time, and in all. With enough --seconds, or few
+--episodes, which must be a multiple of 500, this is a whole training. With --trace a second of the
+training is looked at: how long the device was busy, and with what. With --alone: are runs that are
+trained alone the same, bit for bit, as among others?
 """
 
 from __future__ import annotations
@@ -25,25 +25,21 @@ import jax.numpy as jnp
 import numpy as np
 
 import mellowmax as mm
-from mellowmax.deep import Network, Policy, reinforce, train
+from mellowmax.deep import Network, Policy, train
 from mellowmax.deep.rollouts.act import act
 from mellowmax.environments import lunar_lander
-from mellowmax.experiments.boltzmann_or_mellowmax import BoltzmannOrMellowmax
 from mellowmax.experiments.items.fig11 import SOLVED_RETURN
-from mellowmax.experiments.lander_parts import Config
+from mellowmax.experiments.lander_parts import Config, cell_names, settings
 from mellowmax.experiments.lander_runs import BIN
+from mellowmax.experiments.readings import learner_of
 
-CONFIG = Config()
+CONFIG = Config(runs=1, other_runs=0, runs_of_a_row=1)
+"""The settings of the figure, each once."""
 
 
 def learner():
-    parameters = np.array([*CONFIG.betas, *CONFIG.omegas])
-    kinds = np.repeat([0.0, 1.0], [len(CONFIG.betas), len(CONFIG.omegas)])
-    return reinforce(
-        BoltzmannOrMellowmax(parameters, kinds),
-        discount=1.0,
-        reward_to_go=False,
-    )
+    (name,) = cell_names(CONFIG)
+    return learner_of(settings(CONFIG, name), CONFIG.batch, CONFIG.hidden)
 
 
 def trained(runs, seconds, episodes, at_second=None):
@@ -53,8 +49,12 @@ def trained(runs, seconds, episodes, at_second=None):
     def callback(progress):
         now = progress.seconds - (lines[0][0] if lines else 0.0)
         if not lines or now > len(lines) or progress.episodes == progress.total:
-            counts = (progress.played, progress.steps, progress.computed, progress.mean_return)
+            counts = (progress.played, progress.steps, progress.computed)
             lines.append((progress.seconds, *counts))
+            if len(lines) % max(1, seconds // 20) == 0:
+                names = ("at", "episodes", "steps", "computed")
+                line = dict(zip(names, lines[-1], strict=True), mean=progress.mean_return)
+                say(**{name: round(value, 1) for name, value in line.items()})
             if at_second:
                 at_second(len(lines))
         return len(lines) > seconds
@@ -164,8 +164,6 @@ def main():
                 jax.profiler.stop_trace()
 
         lines = trained(options.runs, options.seconds, options.episodes, at_second)
-        for seconds, episodes, steps, computed, mean in lines[:: max(1, len(lines) // 20)]:
-            say(at=round(seconds, 1), episodes=episodes, steps=steps, computed=computed, mean=mean)
         first, last = lines[len(lines) // 3], lines[-1]
         took, episodes, steps, computed = (last[i] - first[i] for i in range(4))
         say(

@@ -153,10 +153,10 @@ class _Form(NamedTuple):
         return cls(width, batch, max_steps, places, refill, -(-places // 4), -(-width // 4))
 
 
-FORMS = {"cpu": (0.5, 4), "accelerator": (0.75, 8)}
-"""How many places there are for each episode of all batches, and `refill`. On an accelerator a step
-takes about as long for few places as for many, and a training as long as the slowest of its runs:
-places beyond those that keep it busy stay empty."""
+FORMS = {"cpu": (0.5, 4), "accelerator": (0.55, 8)}
+"""How many places there are for each episode of all batches, and `refill`. Runs are over at
+different times, and the slowest decide when a training is: with more places than these, more of
+them stay empty than are of use to it, and with fewer, the slowest wait for a place."""
 
 
 class _Places(NamedTuple):
