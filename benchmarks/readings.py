@@ -39,6 +39,7 @@ from mellowmax.experiments.lander_runs import BIN, mean_curves, setting_rows
 from mellowmax.experiments.readings import (
     AT_USUAL_RATE,
     LEARNING_RATE,
+    READING,
     READINGS,
     Reading,
     Weighing,
@@ -79,8 +80,6 @@ KINDS = {
     "batches-50": in_batches(50),
 }
 RUNS, SEED = 40, 110
-KEYS = ["reading", "discount", "learning_rate"]
-"""What tells readings apart."""
 
 
 def settings(readings):
@@ -134,8 +133,8 @@ def curves(table, result):
 
     As far as all runs of a reading have come.
     """
-    names, parts = [*KEYS, "policy", "parameter"], []
-    for _, rows in table.groupby(KEYS, sort=False):
+    names, parts = [*READING, "policy", "parameter"], []
+    for _, rows in table.groupby(READING, sort=False):
         returns, lengths = result.returns[rows.index], result.lengths[rows.index]
         bins = int(np.isfinite(returns).all((0, 1)).sum())
         runs = rows.loc[rows.index.repeat(returns.shape[1]), names]
@@ -165,7 +164,7 @@ def main() -> None:
     if options.out:
         if options.out.exists():
             there, _ = read_table(options.out)
-            again = there.set_index(KEYS).index.isin(new.set_index(KEYS).index)
+            again = there.set_index(READING).index.isin(new.set_index(READING).index)
             new = pd.concat([there[~again], new], ignore_index=True)
         device = jax.devices()[0].device_kind
         write_table(options.out, new, {"command": "benchmarks/readings.py", "device": device})

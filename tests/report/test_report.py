@@ -294,21 +294,21 @@ def test_markdown_is_a_table_of_verdicts_and_one_of_claims_for_each_item(entries
 
 
 def test_small_tables_are_shown_whole(entries, markdown, tmp_path):
-    """A table of 40 rows on the page and in Markdown, one of 41 on the page alone, in part."""
-    small, large = (entry(tmp_path, f"of{rows}", "T", (), rows=rows) for rows in (40, 41))
+    """A table of 80 rows on the page and in Markdown, one of 81 on the page alone, in part."""
+    small, large = (entry(tmp_path, f"of{rows}", "T", (), rows=rows) for rows in (80, 81))
     text = markdown([small, large])
-    assert re.findall(r"<summary>(.*)</summary>", text) == ["runs: 40 rows"]
+    assert re.findall(r"<summary>(.*)</summary>", text) == ["runs: 80 rows"]
     (inside,) = re.findall(r"<details.*?</details>", text, re.DOTALL)
     lines = re.findall(r"^\| .* \|$", inside, re.MULTILINE)
     assert lines[0].startswith(r"| operator | seed | return\_ |")
     assert lines[2].startswith("| mellowmax | 0 | 0 |")
-    assert lines[-1].startswith(f"| mellowmax | 39 | {np.sin(10.0):.5g} |")
-    assert len(lines) == 42
+    assert lines[-1].startswith(f"| mellowmax | 79 | {np.sin(20.0):.5g} |")
+    assert len(lines) == 82
     assert r"*Columns.* operator: the softmax; seed: of the run; return\_: its mean" in inside
     write_page(tmp_path / "report.html", [small, large], version="1.2")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert re.findall(r"The first \d+ of \d+ rows", html) == ["The first 8 of 41 rows"]
-    assert f">{np.sin(10.0):.5g}<" in html
+    assert re.findall(r"The first \d+ of \d+ rows", html) == ["The first 8 of 81 rows"]
+    assert f">{np.sin(20.0):.5g}<" in html
 
 
 @pytest.mark.parametrize(("width", "scheme"), WINDOWS)

@@ -21,10 +21,15 @@ def means(runs: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         runs: a row for each run, with its mean return and `solved`.
+
+    Returns:
+        A row for each setting, parts in the order of their runs.
     """
-    groups = runs.groupby(SETTING, sort=False)
+    parts = pd.Categorical(runs["part"], runs["part"].unique())
+    groups = runs.assign(part=parts).groupby(SETTING, observed=True)
     result = groups["mean_return"].agg(mean_return="mean", standard_error="sem", runs="count")
-    result = result.reset_index().fillna({"standard_error": np.inf})  # of one run
+    result = result.reset_index().astype({"part": runs["part"].dtype})
+    result = result.fillna({"standard_error": np.inf})  # of one run
     counts = groups["solved"].agg(lambda solved: (solved > 0).sum()).to_numpy()
     result["solved"], result["solved_low"], result["solved_high"] = share_interval(
         counts, result["runs"].to_numpy()

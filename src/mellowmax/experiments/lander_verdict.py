@@ -10,7 +10,7 @@ import pandas as pd
 from . import lander_curves, paper
 from .item import Claim, Verdict
 from .lander_parts import FIGURE, Config
-from .readings import LEARNING_RATE
+from .readings import LEARNING_RATE, READING
 
 __all__ = ["COMPARED", "NEAR", "PEAK", "POLICIES", "RULE", "SHORT", "SURE", "judge", "of_figure"]
 
@@ -146,16 +146,20 @@ def _origin(tables: Mapping[str, pd.DataFrame]) -> str:
 
 def _reading(readings: pd.DataFrame) -> str:
     """Which reading was run, and how near it is."""
-    compared = readings[readings["part"] == COMPARED]
-    ours, rest = compared.iloc[0], compared["distance"].iloc[1:]
-    stated = compared[compared["learning_rate"] == LEARNING_RATE].iloc[0]
     figure = of_figure(readings).iloc[0]
+    compared = readings[readings["part"] == COMPARED]
+    is_ours = (compared[READING] == figure[READING]).all(axis=1)
+    ours, rest = compared[is_ours].iloc[0], compared[~is_ours]
+    times = rest["distance"] / rest["figure"]
+    stated = rest[rest["learning_rate"] == LEARNING_RATE].iloc[0]
     return (
         f"Actions are weighed with the {ours['reading']}, discount {ours['discount']:g}, learning "
         f"rate {ours['learning_rate']:g}: the reading that was nearest to the paper's curves when "
         f"they were compared with {ours['runs']} runs each, {ours['distance']:.0f} off in the root "
-        f"mean square over {ours['episodes']} episodes, the others {rest.min():.0f} to "
-        f"{rest.max():.0f}; the figure is {figure['distance']:.0f} off over "
-        f"{figure['episodes']}. With the learning rate that the paper states, "
-        f"{LEARNING_RATE:g}, the nearest is {stated['distance']:.0f} off."
+        f"mean square over {ours['episodes']} episodes. The figure is {figure['distance']:.0f} off "
+        f"over {figure['episodes']}; over as many episodes as each of the others has, they are "
+        f"{times.min():.1f} to {times.max():.1f} times as far off as the figure. With the learning "
+        f"rate that the paper states, {LEARNING_RATE:g}, the nearest is {stated['reading']}: "
+        f"{stated['distance']:.0f} off over {stated['episodes']} episodes, where the figure is "
+        f"{stated['figure']:.0f} off."
     )

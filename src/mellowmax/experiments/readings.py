@@ -25,6 +25,7 @@ from .boltzmann_or_mellowmax import BoltzmannOrMellowmax
 __all__ = [
     "AT_USUAL_RATE",
     "LEARNING_RATE",
+    "READING",
     "READINGS",
     "USUAL_RATE",
     "Reading",
@@ -35,6 +36,8 @@ __all__ = [
 
 LEARNING_RATE = 0.005
 """Of Adam (section 7.3)."""
+READING = ["reading", "discount", "learning_rate"]
+"""What tells readings apart, in tables."""
 
 
 class Weighing(NamedTuple):

@@ -33,7 +33,7 @@ HOLDS = {
     None: (Outcome.UNDECIDED, "undecided"),
 }
 """What the last column of that table says, and the outcome it looks like."""
-WHOLE = 40
+WHOLE = 80
 """A table of at most so many rows is shown whole."""
 
 
