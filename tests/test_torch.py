@@ -23,6 +23,12 @@ FILLED = np.where(np.arange(4) == 2, -1e30, Q)
 """Rows that are not ordinary."""
 
 
+@pytest.fixture(autouse=True)
+def nothing_compiled():
+    """PyTorch compiles a function a few times at most, whoever asks for it."""
+    torch.compiler.reset()
+
+
 def tensor(values=Q, **options):
     return torch.tensor(values, device=DEVICE, **options)
 

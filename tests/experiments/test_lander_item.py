@@ -27,6 +27,7 @@ from mellowmax.experiments.item import LongItem, Stopped, Work
 from mellowmax.experiments.items import fig11
 from mellowmax.experiments.lander_parts import settings, with_whole_grid
 from mellowmax.experiments.lander_runs import KEPT_RUNS, keys_of, run_rows
+from mellowmax.experiments.readings import READING
 
 QUICK = fig11.SCALES["quick"]
 SMALL = dataclasses.replace(QUICK, runs=2, runs_of_a_row=1, episodes=20)
@@ -298,10 +299,46 @@ def test_the_verdict_can_be_any(tables):
     assert judged(-9.0, 0.01, off=26.0).outcome is Outcome.NOT
 
 
+def distance(rows):
+    """Of curves that have the paper's beside them."""
+    return ((rows["mean_return"] - rows["paper"]) ** 2).mean() ** 0.5
+
+
 def test_what_is_run_is_the_reading_that_is_nearest():
-    readings = fig11.distances(measured.read("fig11_readings")[0])
-    nearest = readings.iloc[0][["reading", "discount", "learning_rate"]]
-    assert tuple(nearest) == (WHOLE.reading, WHOLE.discount, WHOLE.learning_rate)
+    """Over as many episodes as each of the others has: some were not trained to the end."""
+    readings, curves = (measured.read(f"fig11_{name}")[0] for name in ("readings", "curves"))
+    theirs = paper.read("fig11_lunar_lander_curves").rename(columns={"mean_return": "paper"})
+    names = theirs["policy"].map({"boltz": "boltzmann", "mm": "mellowmax"})
+    setting = ["policy", "parameter", "episode"]
+    figure = curves.query("part == 'figure'").merge(theirs.assign(policy=names), on=setting)
+    assert len(figure) == 10 * 80
+    run = (WHOLE.reading, WHOLE.discount, WHOLE.learning_rate)
+    rows = fig11.distances(readings).set_index(READING)
+    assert run in rows.index
+    for reading, row in rows.drop(index=run).iterrows():
+        own = distance(figure[figure["episode"] < row["episodes"]])
+        assert row["distance"] > 1.3 * own, reading
+
+
+def test_a_reading_stands_beside_the_figure_over_as_many_episodes(tables):
+    readings, figure = tables["readings"], tables["curves"].query("part == 'figure'")
+    for _, row in readings.iterrows():
+        assert row["figure"] == pytest.approx(distance(figure[figure["episode"] < row["episodes"]]))
+    assert readings["episodes"].nunique() > 5
+    assert (readings["distance"] / readings["figure"]).is_monotonic_increasing
+
+
+def test_the_verdict_names_the_reading_that_was_run(tables):
+    """Another one has a smaller distance, over fewer episodes."""
+    compared = tables["readings"].query("part == 'compared'")
+    assert compared.sort_values("distance").iloc[0]["reading"] != WHOLE.reading
+    assert f"Actions are weighed with the {WHOLE.reading}" in fig11.judge(tables).summary
+
+
+def test_means_are_in_the_order_of_the_parameters(tables):
+    parts = tables["means"].groupby(["part", "policy"])["parameter"]
+    assert parts.size()["finer grid"].tolist() == [20, 20]
+    assert all(parameters.is_monotonic_increasing for _, parameters in parts)
 
 
 def test_the_parts_that_are_readings_stand_beside_them(tables):
@@ -311,8 +348,7 @@ def test_the_parts_that_are_readings_stand_beside_them(tables):
         row = readings.loc[part]
         assert (row["learning_rate"], row["episodes"]) == (rate, 40_000)
     curves = tables["curves"][tables["curves"]["part"] == "figure"]
-    off = ((curves["mean_return"] - curves["paper"]) ** 2).mean() ** 0.5
-    assert readings.loc["figure", "distance"] == pytest.approx(off)
+    assert readings.loc["figure", "distance"] == pytest.approx(distance(curves))
 
 
 def test_the_verdict_says_what_the_temperature_s_gradient_is_worth(tables):
