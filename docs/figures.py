@@ -35,7 +35,13 @@ from browser import browser
 IMAGES = Path(__file__).parent / "images"
 TAXI = Path(__file__).parent.parent / "src/mellowmax/explorer/data/taxi.json"
 REPRODUCTION = Path(__file__).parent.parent / "reproduction"
-OF_REPRODUCTION = ("fig4_branches", "fig9_rewards", "fig11_curves", "fig11_others", "deepmellow_curves")
+OF_REPRODUCTION = (
+    "fig4_branches",
+    "fig9_rewards",
+    "fig11_curves",
+    "fig11_others",
+    "deepmellow_curves",
+)
 STYLE = {  # Okabe and Ito's colours, told apart by dashes too
     "max": {"color": "#000000", "linestyle": ":"},
     "mean": {"color": "#999999", "linestyle": "-."},

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 import mellowmax
 from mellowmax.cli.app import app
+from mellowmax.planning.methods import METHODS
+from mellowmax.softmax import SOFTMAXES
 
 COMMANDS = typer.main.get_command(app).commands
 
@@ -42,9 +44,25 @@ def test_help_cuts_nothing_at_80_columns_and_has_an_example(name):
                 assert (option in words) is not parameter.hidden
 
 
-def test_a_shell_gets_its_completion():
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("sol", {"solve"}),
+        ("solve FrozenLake-v1 --softmax ", set(SOFTMAXES)),
+        ("solve FrozenLake-v1 --method ", {"auto", *METHODS}),
+        ("train CartPole-v1 --softmax m", {"max", "mean", "mellowmax"}),
+        ("train CartPole-v1 --algorithm ", {"reinforce", "dqn"}),
+        ("reproduce fig2 fig1", {"fig11"}),
+        ("reproduce fig2 --scale ", {"quick", "paper"}),
+    ],
+)
+def test_a_shell_gets_its_completion(typed, offered):
     command = [sys.executable, "-m", "mellowmax"]
-    asked = {"_MELLOWMAX_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "mellowmax sol"}
+    words = ["mellowmax", *typed.split(" ")]
+    asked = {
+        "_MELLOWMAX_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
     done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True)
-    assert "solve" in done.stdout, done.stderr
-    assert "train" not in done.stdout
+    assert set(done.stdout.split()) == offered, done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Annotated, TypeAlias
 
 import typer
@@ -16,7 +17,20 @@ __all__ = [
     "Quiet",
     "Seed",
     "Workers",
+    "completion",
 ]
+
+
+def completion(choices: Iterable[str]) -> Callable[[str], list[str]]:
+    """What a shell offers for an argument that is one of some words.
+
+    Examples:
+        >>> completion(["quick", "paper"])("q")
+        ['quick']
+    """
+    words = list(choices)
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
+
 
 Environment: TypeAlias = Annotated[
     str,

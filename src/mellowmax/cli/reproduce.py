@@ -21,7 +21,7 @@ from .console import (
     exit_interrupted,
     keep_compiled_programs,
 )
-from .options import AsJson, Force, Quiet
+from .options import AsJson, Force, Quiet, completion
 from .progress import Bar, time_left
 from .result import progress_unless
 
@@ -37,10 +37,15 @@ MOST_DEVICES = 256
 
 def reproduce(
     items: Annotated[
-        list[str] | None, typer.Argument(help=f"{' '.join(ITEMS)}; none for all.")
+        list[str] | None,
+        typer.Argument(help=f"{' '.join(ITEMS)}; none for all.", autocompletion=completion(ITEMS)),
     ] = None,
     scale: Annotated[
-        str, typer.Option(help="quick: minutes on a laptop; paper: the paper's own counts.")
+        str,
+        typer.Option(
+            help="quick: minutes on a laptop; paper: the paper's own counts.",
+            autocompletion=completion(SCALES),
+        ),
     ] = "quick",
     out: Annotated[
         Path, typer.Option(help="The directory for cells, tables, figures and the report.")

@@ -11,6 +11,7 @@ import typer
 from .._common import npz
 from .._common.files import check_output
 from .._common.signals import early_end
+from ..softmax import SOFTMAXES
 from .console import (
     SOFTMAX_NAMES,
     choose_softmax,
@@ -20,7 +21,7 @@ from .console import (
 )
 from .describe import describe_solution, sizes
 from .models import load_model
-from .options import AsJson, Discount, Force, Parameter, Quiet
+from .options import AsJson, Discount, Force, Parameter, Quiet, completion
 from .progress import time_left
 from .result import Result, print_result, progress_unless
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["solve"]
 
 DEFAULT = "mellowmax"
+METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
+"""Those of `planning.solve`, which would take a second to import."""
 
 
 def solve(
@@ -37,10 +40,14 @@ def solve(
         str,
         typer.Argument(metavar="MODEL", help="A saved MDP, or the id of a Gymnasium environment."),
     ],
-    softmax: Annotated[str, typer.Option(help=f"The softmax: {SOFTMAX_NAMES}.")] = DEFAULT,
+    softmax: Annotated[
+        str,
+        typer.Option(help=f"The softmax: {SOFTMAX_NAMES}.", autocompletion=completion(SOFTMAXES)),
+    ] = DEFAULT,
     parameter: Parameter = None,
     method: Annotated[
-        str, typer.Option(help="One of auto, in-place, synchronous, shifted, newton.")
+        str,
+        typer.Option(help=f"One of {', '.join(METHODS)}.", autocompletion=completion(METHODS)),
     ] = "auto",
     discount: Discount = 0.99,
     tolerance: Annotated[float, typer.Option(help="Stop when no value changes by more.")] = 1e-8,

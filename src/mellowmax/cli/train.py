@@ -19,6 +19,7 @@ import typer
 
 from .._common.files import check_directory, replacing
 from .._common.signals import early_end
+from ..softmax import SOFTMAXES
 from .console import (
     RESUMES,
     SOFTMAX_NAMES,
@@ -28,7 +29,17 @@ from .console import (
     exit_interrupted,
     keep_compiled_programs,
 )
-from .options import AsJson, Environment, Force, MaxSteps, Parameter, Quiet, Seed, Workers
+from .options import (
+    AsJson,
+    Environment,
+    Force,
+    MaxSteps,
+    Parameter,
+    Quiet,
+    Seed,
+    Workers,
+    completion,
+)
 from .progress import time_left
 from .result import Result, print_result, progress_unless
 
@@ -65,11 +76,17 @@ def _option(help: str, default: str = "") -> Any:
 
 def train(
     environment: Environment,
-    algorithm: Annotated[str, typer.Option(help=f"One of {', '.join(ALGORITHMS)}.")] = "reinforce",
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            help=f"One of {', '.join(ALGORITHMS)}.", autocompletion=completion(ALGORITHMS)
+        ),
+    ] = "reinforce",
     softmax: Annotated[
         str,
         typer.Option(
-            help=f"The last layer of reinforce, the operator in dqn's targets: {SOFTMAX_NAMES}."
+            help=f"The last layer of reinforce, the operator in dqn's targets: {SOFTMAX_NAMES}.",
+            autocompletion=completion(SOFTMAXES),
         ),
     ] = "mellowmax",
     parameter: Parameter = None,
