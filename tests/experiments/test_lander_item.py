@@ -267,10 +267,11 @@ def test_the_quick_scale_shows_what_is_kept_and_compares_some_runs_with_it(cell)
     off = (np.mean(ours) - row["mean_return"]) / error
     assert check.loc["boltzmann", "standard_errors"] == pytest.approx(off, rel=1e-5)
     assert tables["measured"]["device"].tolist() == [c["device"] for c in made_by["cells"]]
-    summary = fig11.judge(tables).summary
-    assert "10 of 10 settings, 400 of 400 runs" in summary
-    assert made_by["cells"][0]["device"] in summary
-    assert f"{check['standard_errors'].abs().max():.1f} standard errors" in summary
+    verdict = fig11.judge(tables)
+    assert "10 of 10 settings, 400 of 400 runs" in verdict.summary
+    (origin,) = (text for text in verdict.beside if text.startswith("It was measured on"))
+    assert made_by["cells"][0]["device"] in origin
+    assert f"{check['standard_errors'].abs().max():.1f} standard errors" in origin
 
 
 def test_runs_that_are_not_whole_leave_it_undecided(tables):
@@ -332,7 +333,9 @@ def test_the_verdict_names_the_reading_that_was_run(tables):
     """Another one has a smaller distance, over fewer episodes."""
     compared = tables["readings"].query("part == 'compared'")
     assert compared.sort_values("distance").iloc[0]["reading"] != WHOLE.reading
-    assert f"Actions are weighed with the {WHOLE.reading}" in fig11.judge(tables).summary
+    assert (
+        fig11.judge(tables).beside[-1].startswith(f"Actions are weighed with the {WHOLE.reading}")
+    )
 
 
 def test_means_are_in_the_order_of_the_parameters(tables):
@@ -353,11 +356,10 @@ def test_the_parts_that_are_readings_stand_beside_them(tables):
 
 def test_the_verdict_says_what_the_temperature_s_gradient_is_worth(tables):
     rows = tables["gradients"].assign(through=[1, 2, 9, 3, 4], difference=7.0, low=5.0, high=9.0)
-    assert (
-        "is worth 7.0 at omega 7 (95 %: 5.0 to 9.0)"
-        in fig11.judge({**tables, "gradients": rows}).summary
-    )
-    assert "worth" not in fig11.judge({**tables, "gradients": rows.iloc[:0]}).summary
+    sentence = "The gradient through the temperature is worth 7.0 at omega 7 (95 %: 5.0 to 9.0)."
+    assert sentence in fig11.judge({**tables, "gradients": rows}).beside
+    without = fig11.judge({**tables, "gradients": rows.iloc[:0]})
+    assert not any("worth" in text for text in without.beside)
 
 
 def test_the_distance_of_a_reading_is_a_root_mean_square():

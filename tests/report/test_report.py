@@ -50,7 +50,9 @@ def entry(home, name, title, claims, *, columns=1, rows=400, deviations=()):
         scale="quick",
         config={"runs of a setting": 25, "omegas": [0.1 * i for i in range(40)], "start": None},
         verdict=Verdict(
-            claims, f"A sentence on what the claims of {name} add up to, in plain words."
+            claims,
+            f"A sentence on what the claims of {name} add up to, in plain words.",
+            (f"Beside the claims of {name}, one <b>thing</b>.", "Another."),
         ),
         figures={"returns": home / f"{name}.svg"},
         captions={"returns": Caption(f"Ours of {name} is above.", f"Two waves of {name}.")},
@@ -211,6 +213,8 @@ def test_the_verdicts_come_first_and_every_item_is_there(entries, page, read):
     first = text[: text.index("Claims")]
     for e in entries:
         assert first.index(e.verdict.summary) < first.index("Missing or not finished")
+        assert e.verdict.beside[0] not in first
+        assert e.verdict.beside[0] in text
     assert "Of 4 finished items: 1 reproduced, 1 partly reproduced, 1 not reproduced, " in first
     assert "1 undecided." in first
     assert "Missing or not finished: fig4, <fig5>." in first
@@ -291,6 +295,7 @@ def test_markdown_is_a_table_of_verdicts_and_one_of_claims_for_each_item(entries
     assert r"One \| two" in text
     assert "$" not in text
     assert "Missing or not finished: fig4." in text
+    assert text.count("one &lt;b&gt;thing&lt;/b&gt;.\n\nAnother.\n") == len(entries)
 
 
 def test_small_tables_are_shown_whole(entries, markdown, tmp_path):

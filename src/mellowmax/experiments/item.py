@@ -77,10 +77,12 @@ class Claim:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """The claims of an item, and a sentence on what they add up to."""
+    """The claims of an item, and a few sentences on what they add up to."""
 
     claims: tuple[Claim, ...]
     summary: str
+    beside: tuple[str, ...] = ()
+    """What else was found, and what it rests on: paragraphs, which the report has with the item."""
 
     @property
     def outcome(self) -> Outcome:

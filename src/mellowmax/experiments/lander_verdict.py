@@ -41,7 +41,13 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     whole = _whole(means)
     claims = [_curves(curves[curves["policy"] == policy], policy, whole) for policy in POLICIES]
     claims.append(_peak(tables["peaks"], means, whole))
-    return Verdict(tuple(claims), _summary(tables, whole))
+    beside = (
+        _others(tables["peaks"]),
+        _gradient(tables["gradients"]),
+        _origin(tables),
+        _reading(tables["readings"]),
+    )
+    return Verdict(tuple(claims), _summary(tables["means"], whole), tuple(filter(None, beside)))
 
 
 def _whole(means: pd.DataFrame) -> bool:
@@ -93,9 +99,9 @@ def _words(row: pd.Series[Any]) -> str:
     )
 
 
-def _summary(tables: Mapping[str, pd.DataFrame], whole: bool) -> str:
-    """What was found, how much of the paper's scale it rests on, and which reading was run."""
-    full, figure = Config(), of_figure(tables["means"])
+def _summary(means: pd.DataFrame, whole: bool) -> str:
+    """What was found, and how much of the paper's scale it rests on."""
+    full, figure = Config(), of_figure(means)
     runs, episodes = int(figure["runs"].min()), int(figure["episodes"].max())
     best = ", ".join(
         f"{policy} {rows['mean_return'].max():.0f} (paper {rows['paper'].max():.0f})"
@@ -107,15 +113,18 @@ def _summary(tables: Mapping[str, pd.DataFrame], whole: bool) -> str:
         for _, row in solved.iterrows()
     )
     untested = "" if whole else "Which policy is better in the end is not tested by this. "
-    beside = tables["peaks"][tables["peaks"]["part"] != FIGURE]
-    others = "; ".join(f"{row['part']}, {_words(row)}" for _, row in beside.iterrows())
     return (
         f"{untested}Best mean return over the episodes that were run: {best}. Most runs that solve "
         f"the domain: {shares}. This rests on {len(figure)} of 10 settings, {runs} of {full.runs} "
-        f"runs, {episodes} of {full.episodes} episodes. "
-        f"{f'At the peaks of the other parts: {others}. ' if others else ''}"
-        f"{_gradient(tables['gradients'])}{_origin(tables)}{_reading(tables['readings'])}"
+        f"runs, {episodes} of {full.episodes} episodes."
     )
+
+
+def _others(peaks: pd.DataFrame) -> str:
+    """Who earns more at its peak in the other parts."""
+    beside = peaks[peaks["part"] != FIGURE]
+    others = "; ".join(f"{row['part']}, {_words(row)}" for _, row in beside.iterrows())
+    return f"At the peaks of the other parts: {others}." if others else ""
 
 
 def _gradient(gradients: pd.DataFrame) -> str:
@@ -125,7 +134,7 @@ def _gradient(gradients: pd.DataFrame) -> str:
     row = gradients.loc[gradients["through"].idxmax()]
     return (
         f"The gradient through the temperature is worth {row['difference']:.1f} at omega "
-        f"{row['omega']:g} (95 %: {row['low']:.1f} to {row['high']:.1f}). "
+        f"{row['omega']:g} (95 %: {row['low']:.1f} to {row['high']:.1f})."
     )
 
 
@@ -140,7 +149,7 @@ def _origin(tables: Mapping[str, pd.DataFrame]) -> str:
         f"{made['seconds'].max():.0f} s that share it ({made['at'].max()[:10]}, mellowmax "
         f"{row['mellowmax']}, JAX {row['jax']}). Of {check['parameter'].nunique()} settings the "
         f"first episodes were run again here, {check['runs'].max()} times each: they are at most "
-        f"{check['standard_errors'].abs().max():.1f} standard errors off. "
+        f"{check['standard_errors'].abs().max():.1f} standard errors off."
     )
 
 

@@ -61,6 +61,8 @@ def write_markdown(
             f"scale: **{entry.verdict.outcome}**. {_plain(entry.verdict.summary)}",
             _pipes(CLAIMS, claims),
             f"*The rule.* {_plain(entry.rule)}",
+            "*Beside the claims.*" if entry.verdict.beside else "",
+            *map(_plain, entry.verdict.beside),
             "*Where this differs from the paper.*" if entry.deviations else "",
             "\n".join(f"{n}. {_plain(d)}" for n, d in enumerate(entry.deviations, 1)),
             f"```bash\n{entry.command}\n```",

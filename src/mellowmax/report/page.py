@@ -156,6 +156,7 @@ def _item(entry: Entry, home: Path) -> str:
         for number, text in enumerate(entry.deviations, 1)
     )
     listed = f"<ol>{deviations}</ol>" if deviations else "<p>Nowhere.</p>"
+    beside = "\n".join(f"<p>{escape(text)}</p>" for text in entry.verdict.beside)
     outcome = entry.verdict.outcome
     return f"""<section class="item" id="{_id(entry)}">
 <h2><span class="name">{escape(entry.name)}</span> {escape(entry.title)}</h2>
@@ -165,6 +166,7 @@ def _item(entry: Entry, home: Path) -> str:
 <h3>Claims</h3>
 {_table(CLAIMS, claims, f"Claims of {entry.name}", "stack")}
 <p><strong>The rule.</strong> {escape(entry.rule)}</p>
+{beside and f"<h3>Beside the claims</h3>{beside}"}
 <h3>Where this differs from the paper</h3>
 {listed}
 <h3>How it was made</h3>
