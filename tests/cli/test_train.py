@@ -18,7 +18,7 @@ import pytest
 from PIL import Image
 
 from commands import Terminal, assert_one_sentence, call, rows
-from mellowmax import deep
+from mellowmax import Mellowmax, deep
 from mellowmax.cli import train as command
 from mellowmax.cli.learning_curve import block_means
 
@@ -300,8 +300,9 @@ def test_help_has_an_example_and_the_defaults_of_the_library():
             default = words.get(default, default)
             flag = f"--{name.replace('_', '-')} "
             assert re.search(rf"{flag}[^\]]*\[default: \({re.escape(default)}\)\]", text), name
+        made = getattr(deep, algorithm)(Mellowmax(5.0))
         for name in ("learning_rate", "hidden", "depth"):
-            flag, default = f"--{name.replace('_', '-')} ", parameters[name].default
+            flag, default = f"--{name.replace('_', '-')} ", getattr(made, name)
             assert re.search(rf"{flag}[^\]]*\b{default} for {algorithm}\b", text), name
 
 

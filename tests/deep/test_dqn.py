@@ -13,6 +13,7 @@ import optax
 import pytest
 
 from mellowmax import Max, Mellowmax, mellowmax
+from mellowmax.cli.describe import describe_training
 from mellowmax.deep import (
     Dqn,
     FunctionalRollouts,
@@ -80,12 +81,15 @@ def steps_of(rng, count, n_observations, n_actions):
 update = jax.jit(Dqn.update)
 
 
-def test_an_update_is_the_one_of_paper_and_pencil(rng):
+@pytest.mark.parametrize(
+    ("rate", "optimiser"), [(0.1, GRADIENT), (None, optax.sgd(0.1))], ids=["gradient", "whole"]
+)
+def test_an_update_is_the_one_of_paper_and_pencil(rng, rate, optimiser):
     """One layer and plain gradient descent: the weights move by the errors times what was seen.
 
     Some errors are beyond where Huber's loss is linear, and count as much as one there.
     """
-    learner = dqn(Mellowmax(3.0), 0.1, discount=0.9, depth=0, huber=0.5, optimiser=GRADIENT)
+    learner = dqn(Mellowmax(3.0), rate, discount=0.9, depth=0, huber=0.5, optimiser=optimiser)
     state = learner.init(jax.random.key(0), 4, 3)
     steps = steps_of(rng, 16, 4, 3)
     layer = state.network.layers[0]
@@ -100,6 +104,20 @@ def test_an_update_is_the_one_of_paper_and_pencil(rng):
     learned = update(learner, state, steps).network.layers[0]
     np.testing.assert_allclose(learned.weight, weight - 0.1 * slopes.T @ seen, atol=1e-6)
     np.testing.assert_allclose(learned.bias, bias - 0.1 * slopes.sum(0), atol=1e-6)
+
+
+def test_a_training_with_a_whole_optimiser_is_shown_and_resumed(tmp_path):
+    """It earns what the same optimiser earns with the learning rate outside."""
+    outside = on_two_states(rate=0.01, runs=2, episodes=40)
+    learner = dqn(SOFTMAX, optimiser=optax.adam(0.01, np.float32(0.9), np.float32(0.999)), **SMALL)
+    for episodes in (20, 40):
+        result = train(learner, two_state.params(), episodes=episodes, runs=2, max_steps=32,
+                       checkpoint=tmp_path)  # fmt: skip
+    np.testing.assert_array_equal(result.lengths, outside.lengths)
+    for x, y in zip(*map(jax.tree.leaves, (result.policies, outside.policies)), strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-5)
+    rows = dict(describe_training([tmp_path / "runs-00000.npz"]).rows)
+    assert rows["learning rate"] == "the optimiser's own"
 
 
 def test_the_target_network_is_a_copy_of_some_updates_ago(rng):
@@ -387,6 +405,10 @@ class Playing:
         ({"train_frequency": 0}, "`train_frequency` must be a whole number of at least 1, got 0"),
         ({"last_epsilon": 1.1}, "`last_epsilon` must be in [0, 1], got 1.1"),
         ({"huber": 0.0}, "`huber` must be above 0, got 0.0"),
+        (
+            {"learning_rate": 0.1, "optimiser": optax.sgd(0.1)},
+            "`learning_rate` must be None for an optimiser that has one of its own, got 0.1",
+        ),
         ({"optimiser": 3}, "`optimiser` must be an optax transformation, got 3"),
     ],
 )

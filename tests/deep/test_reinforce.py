@@ -509,20 +509,37 @@ def padded(episodes, length, seed):
 # One program of each softmax for all of the following: three episodes in 256 steps, in float32.
 
 
-def learner_and_state(softmax, learning_rate=0.005, discount=0.99):
+def learner_and_state(softmax, learning_rate=0.005, discount=0.99, **more):
     options = {"batch": 3, "baseline": "network", "normalise": True, "discount": discount}
-    learner = reinforce(softmax, learning_rate, **options)
+    learner = reinforce(softmax, learning_rate, **options, **more)
     networks = (network(seed, 3, 4, n, dtype=np.float32) for seed, n in ((2, 3), (3, 1)))
     return learner, state_of(learner, *networks)
 
 
-def test_the_first_step_of_adam_ascends_by_the_learning_rate():
-    learner, state = learner_and_state(Boltzmann(2.0), 0.25)
+SLOW_AT_FIRST = optax.linear_schedule(0.0, 0.5, 2)
+
+
+@pytest.mark.parametrize(
+    ("learning_rate", "more", "updates"),
+    [
+        (0.25, {}, 1),
+        (None, {"optimiser": optax.adam(0.25)}, 1),
+        (0.25, {"optimiser": optax.scale_by_adam()}, 1),
+        (None, {"optimiser": optax.adam(SLOW_AT_FIRST)}, 2),  # its first step is 0
+    ],
+    ids=["default", "whole", "without a learning rate", "scheduled"],
+)
+def test_the_first_step_of_adam_ascends_by_the_learning_rate(learning_rate, more, updates):
+    """Whether the learning rate is the learner's or the optimiser's own."""
+    learner, state = learner_and_state(Boltzmann(2.0), learning_rate, **more)
     episodes = padded(some_episodes(), 256, 0)
     weights = np.asarray(advantages(learner, state, episodes))
     exact = jax.tree.map(np.float64, state.network)
     expected = slopes(weighed_by_hand(learner.softmax, episodes, weights), exact)
-    change = jax.tree.map(np.subtract, update(learner, state, episodes).network, state.network)
+    learned = state
+    for _ in range(updates):
+        learned = update(learner, learned, episodes)
+    change = jax.tree.map(np.subtract, learned.network, state.network)
     for one, slope in zip(jax.tree.leaves(change), jax.tree.leaves(expected), strict=True):
         steep = abs(slope) > 1e-3
         assert steep.any()
@@ -613,6 +630,12 @@ def test_a_learner_without_a_discount_has_the_default_one():
     )
 
 
+UP_AND_DOWN = optax.multi_transform(
+    {"bias": optax.adam(0.1), "weight": optax.scale_by_adam()},
+    lambda weights: jax.tree.map(lambda x: "bias" if x.ndim == 1 else "weight", weights),
+)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -629,13 +652,22 @@ def test_a_learner_without_a_discount_has_the_default_one():
         ({"hidden": 0}, "`hidden` must be a whole number of at least 1, got 0"),
         ({"depth": -1}, "`depth` must be a whole number of at least 0, got -1"),
         ({"optimiser": "adam"}, "`optimiser` must be an optax transformation, got 'adam'"),
+        ({"learning_rate": 0.1, "optimiser": optax.adam(0.02)}, "`learning_rate` must be None for "
+         "an optimiser that has one of its own, got 0.1"),
+        ({"optimiser": optax.set_to_zero()}, "`optimiser` must move all weights up the gradient, "
+         "or all of them down, got one that moves none in 100 updates"),
+        ({"optimiser": UP_AND_DOWN}, "`optimiser` must move all weights up the gradient, or all of "
+         "them down, got one that moves some up and some down"),
+        ({"optimiser": optax.polyak_sgd()}, "`optimiser` must make steps of gradients and weights "
+         "alone, got one that fails: scale_by_polyak.<locals>.update_fn() missing 1 required "
+         "keyword-only argument: 'value'"),
         ({"baseline": "mean"}, "`baseline` must be one of none, others, network, got 'mean'"),
         ({"through_temperature": False}, "`through_temperature` must be True for a softmax other "
          "than Mellowmax, got False for Boltzmann(beta=1.0)"),
     ],
 )  # fmt: skip
 def test_a_bad_argument_is_one_sentence(arguments, message):
-    wrong_kind = {"softmax", "optimiser"} & {*arguments}
+    wrong_kind = "softmax" in arguments or arguments.get("optimiser") == "adam"
     with pytest.raises(TypeError if wrong_kind else ValueError) as error:
         reinforce(**{"softmax": Boltzmann(1.0), **arguments})
     assert str(error.value) == message

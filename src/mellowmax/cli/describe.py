@@ -51,7 +51,7 @@ def describe_solution(fields: Mapping[str, Any]) -> Result:
 
     value, policy = fields["value"], fields["policy"]
     table = _table("policy, by action", policy, value, ".4f")
-    arrays = ("q", "value", "policy") if not table else ("q",)
+    arrays = ("q", "value", "policy", "allowed") if not table else ("q", "allowed")
     data = {name: one for name, one in fields.items() if name not in arrays}
     n_states, n_actions = policy.shape
     data = {"kind": "solution", "states": n_states, "actions": n_actions, **data}
@@ -119,12 +119,13 @@ def describe_training(paths: Sequence[Path]) -> Result:
     }
     parameter = f" with {_listed(numbers['parameters'])}" if numbers["parameters"] else ""
     spread = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    has_rate = "learning_rate" in numbers  # a whole optimiser of optax has its own
     network = f"{text['depth']} hidden layers of {text['hidden']} units"
     rows = [
         ("training", f"{text.get('algorithm', 'reinforce').upper()} in {text['environment']}"),
         ("softmax", f"{text['softmax']}{parameter}"),
         ("network", network if text["depth"] != 1 else f"a hidden layer of {text['hidden']} units"),
-        ("learning rate", _listed(numbers["learning_rate"])),
+        ("learning rate", _listed(numbers["learning_rate"]) if has_rate else "the optimiser's own"),
         ("discount", _listed(numbers["discount"])),
         *_rows_of_learner(text, numbers),
         ("runs", str(len(counts))),

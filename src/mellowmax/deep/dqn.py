@@ -33,10 +33,12 @@ from .._rows.arguments import check_parameter
 from .._typing import ArrayLike
 from ..softmax import EpsilonGreedy, Max, Softmax
 from .network import Network, Policy
-from .reinforce import ADAM
+from .optimiser import ADAM, learning_rate_for, step
 from .replay import Replay, Transitions
 
-__all__ = ["Dqn", "DqnState", "dqn"]
+__all__ = ["LEARNING_RATE", "Dqn", "DqnState", "dqn"]
+
+LEARNING_RATE = 1e-3
 
 
 class DqnState(eqx.Module):
@@ -79,7 +81,7 @@ class Dqn:
     """A learner; made by `dqn`. Its methods are pure functions of one run."""
 
     softmax: Softmax
-    learning_rate: jax.Array | float
+    learning_rate: jax.Array | float | None
     discount: jax.Array | float | None
     target: jax.Array | float | None
     hidden: int
@@ -107,7 +109,7 @@ class Dqn:
             n_observations: the size of an observation.
             n_actions: how many actions there are.
         """
-        network = Network.init(key, (n_observations, *[self.hidden] * self.depth, n_actions))
+        network = self._network(key, n_observations, n_actions)
         return DqnState(
             network,
             None if self.target is None else network,
@@ -116,6 +118,9 @@ class Dqn:
             jnp.bool_(True),
             Replay.empty(self.capacity, n_observations),
         )
+
+    def _network(self, key: jax.Array, n_observations: int, n_actions: int) -> Network:
+        return Network.init(key, (n_observations, *[self.hidden] * self.depth, n_actions))
 
     def policy(self, state: DqnState) -> Policy:
         """The policy that has been learned: the greedy one."""
@@ -172,10 +177,9 @@ class Dqn:
         """
         targets = self.targets(state, steps)
         descent = jax.grad(self.loss)(state.network, steps, targets)
-        with jax.numpy_dtype_promotion("standard"):  # which optax needs
-            change, optimiser = self.optimiser.update(descent, state.optimiser, state.network)
-        change = jax.tree.map(lambda x: -self.learning_rate * x, change)
-        network = optax.apply_updates(state.network, change)
+        network, optimiser = step(
+            self.optimiser, self.learning_rate, descent, state.optimiser, state.network
+        )
         updates = state.updates + jnp.uint32(1)
         target = state.target
         if target is not None:
@@ -201,7 +205,7 @@ class Dqn:
 
 def dqn(
     softmax: Softmax,
-    learning_rate: ArrayLike = 1e-3,
+    learning_rate: ArrayLike | None = None,
     *,
     discount: ArrayLike | None = None,
     target: ArrayLike | None = None,
@@ -225,7 +229,8 @@ def dqn(
 
     Args:
         softmax: any. Its value stands where DQN has the maximum; its policy is not used.
-        learning_rate: multiplies the optimiser's steps.
+        learning_rate: multiplies the optimiser's steps; None for 0.001, or for that of the
+            optimiser if it has one of its own.
         discount: from 0 to 1; None for the environment's own, or 0.99 where it has none.
         target: updates between two copies of the network to the target network;
             None for no target network. In an array of settings 1 is the same as None.
@@ -241,8 +246,10 @@ def dqn(
         huber: the error up to which the loss is half its square; beyond, it is linear. Infinity is
             the squared loss, as in CleanRL; Stable-Baselines3 has 1. Without a target network a
             small one may diverge: it is slow to correct estimates that are far too large.
-        optimiser: an optax transformation that does not contain the learning rate, such as
-            `optax.chain(optax.clip_by_global_norm(10.0), optax.scale_by_adam())`.
+        optimiser: of optax, with or without a learning rate of its own: `optax.adam(0.02)`, for
+            which `learning_rate` must be None, or `optax.scale_by_adam()`, which it multiplies.
+            Which of the two it is shows when it is tried out on a gradient. Transformations can be
+            chained: `optax.chain(optax.clip_by_global_norm(10.0), optax.adam(0.02))`.
 
     Arrays of parameters, learning rates, discounts and targets that broadcast against each other
     make a grid of settings, each of which `train` runs.
@@ -263,9 +270,6 @@ def dqn(
         Q-Learning" (IJCAI 2019).
     """
     checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
-    if not isinstance(optimiser, optax.GradientTransformation):
-        raise TypeError(f"`optimiser` must be an optax transformation, got {optimiser!r}")
-    check_parameter("learning_rate", learning_rate, 0.0)
     if discount is not None:
         check_parameter("discount", discount, 0.0, 1.0)
     if target is not None:
@@ -279,9 +283,9 @@ def dqn(
     def array(value: ArrayLike | None) -> Any:
         return np.asarray(value) if isinstance(value, list | tuple) else value
 
-    return Dqn(
+    learner = Dqn(
         softmax,
-        array(learning_rate),
+        None,
         array(discount),
         array(target),
         hidden=checks.whole("hidden", hidden, 1),
@@ -296,3 +300,6 @@ def dqn(
         huber=float(huber),
         optimiser=optimiser,
     )
+    weights = functools.partial(learner._network, jax.random.key(0), 2, 2)
+    rate = learning_rate_for(optimiser, learning_rate, LEARNING_RATE, weights)
+    return dataclasses.replace(learner, learning_rate=rate)

@@ -41,12 +41,14 @@ from .gradients import (
     sum_of_gradients,
 )
 from .network import HeldTemperature, Network, Policy
+from .optimiser import ADAM, learning_rate_for, step
 
-__all__ = ["ADAM", "BASELINES", "Reinforce", "ReinforceState", "reinforce"]
+__all__ = ["BASELINES", "LEARNING_RATE", "Reinforce", "ReinforceState", "reinforce"]
 
 BASELINES = ("none", "others", "network")
 AVERAGES = ("episodes", "steps", "none")
-ADAM = optax.scale_by_adam(np.float32(0.9), np.float32(0.999))  # or JAX's 64 bits would show
+LEARNING_RATE = 0.005
+"""The paper's."""
 
 
 class ReinforceState(eqx.Module):
@@ -81,7 +83,7 @@ class Reinforce:
     """A learner; made by `reinforce`. Its methods are pure functions of one run."""
 
     softmax: Softmax
-    learning_rate: jax.Array | float
+    learning_rate: jax.Array | float | None
     discount: jax.Array | float | None
     batch: int
     hidden: int
@@ -102,11 +104,18 @@ class Reinforce:
             n_observations: the size of an observation.
             n_actions: how many actions there are.
         """
+        network, baseline = self._networks(key, n_observations, n_actions)
+        return ReinforceState(network, baseline, self.optimiser.init((network, baseline)))
+
+    def _networks(
+        self, key: jax.Array, n_observations: int, n_actions: int
+    ) -> tuple[Network, Network | None]:
+        """Those of the policy and of the baseline before anything is learned."""
         sizes = (n_observations, *[self.hidden] * self.depth)
         of_policy, of_baseline = jax.random.split(key)
         network = Network.init(of_policy, (*sizes, n_actions))
         baseline = Network.init(of_baseline, (*sizes, 1)) if self.baseline == "network" else None
-        return ReinforceState(network, baseline, self.optimiser.init((network, baseline)))
+        return network, baseline
 
     def policy(self, state: ReinforceState) -> Policy:
         """The policy that has been learned."""
@@ -152,12 +161,9 @@ class Reinforce:
         """
         descent = jax.tree.map(jnp.negative, ascent)
         trained = (state.network, state.baseline)
-        with jax.numpy_dtype_promotion("standard"):  # which optax needs
-            change, optimiser = self.optimiser.update(
-                (descent, correction), state.optimiser, trained
-            )
-        change = jax.tree.map(lambda x: -self.learning_rate * x, change)
-        network, baseline = optax.apply_updates(trained, change)
+        (network, baseline), optimiser = step(
+            self.optimiser, self.learning_rate, (descent, correction), state.optimiser, trained
+        )
         return ReinforceState(network, baseline, optimiser)
 
     def _update_in_minibatches(
@@ -247,7 +253,7 @@ class Reinforce:
 
 def reinforce(
     softmax: Softmax,
-    learning_rate: ArrayLike = 0.005,
+    learning_rate: ArrayLike | None = None,
     *,
     discount: ArrayLike | None = None,
     batch: int = 10,
@@ -269,7 +275,8 @@ def reinforce(
     Args:
         softmax: the last layer. The policies of `Max`, `Mean` and `EpsilonGreedy` do not change
             when the network's weights change a little, so that there is nothing to learn from.
-        learning_rate: multiplies the optimiser's steps.
+        learning_rate: multiplies the optimiser's steps; None for 0.005, or for that of the
+            optimiser if it has one of its own.
         discount: from 0 to 1; None for the environment's own, or 0.99 where it has none.
         batch: episodes in an update.
         hidden: units of a hidden layer.
@@ -286,7 +293,9 @@ def reinforce(
             them. None for all steps of the batch at once.
         epochs: how often the minibatches go through all steps of a batch.
         through_temperature: let the gradient flow through the temperature of mellowmax's policy?
-        optimiser: an optax transformation that does not contain the learning rate.
+        optimiser: of optax, with or without a learning rate of its own: `optax.adam(0.02)`, for
+            which `learning_rate` must be None, or `optax.scale_by_adam()`, which it multiplies.
+            Which of the two it is shows when it is tried out on a gradient.
 
     Arrays of parameters, learning rates and discounts that broadcast against each other make a grid
     of settings, each of which `train` runs.
@@ -317,9 +326,6 @@ def reinforce(
         softmax = HeldTemperature(softmax.omega)
     if baseline not in BASELINES:
         raise ValueError(f"`baseline` must be one of {', '.join(BASELINES)}, got {baseline!r}")
-    if not isinstance(optimiser, optax.GradientTransformation):
-        raise TypeError(f"`optimiser` must be an optax transformation, got {optimiser!r}")
-    check_parameter("learning_rate", learning_rate, 0.0)
     if discount is not None:
         check_parameter("discount", discount, 0.0, 1.0)
     if average not in AVERAGES:
@@ -332,9 +338,9 @@ def reinforce(
     elif epochs != 1:
         raise ValueError(f"`epochs` must be 1 without minibatches, got {epochs!r}")
     least = 2 if baseline == "others" else 1
-    return Reinforce(
+    learner = Reinforce(
         softmax,
-        np.asarray(learning_rate) if isinstance(learning_rate, list | tuple) else learning_rate,
+        None,
         np.asarray(discount) if isinstance(discount, list | tuple) else discount,
         batch=checks.whole("batch", batch, least),
         hidden=checks.whole("hidden", hidden, 1),
@@ -347,3 +353,6 @@ def reinforce(
         epochs=checks.whole("epochs", epochs, 1),
         optimiser=optimiser,
     )
+    weights = functools.partial(learner._networks, jax.random.key(0), 2, 2)
+    rate = learning_rate_for(optimiser, learning_rate, LEARNING_RATE, weights)
+    return dataclasses.replace(learner, learning_rate=rate)
