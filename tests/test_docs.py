@@ -1,21 +1,34 @@
-"""The README prints what it says; the pages of docs/ are doctests of their own."""
+"""What the documentation says is so: examples print it, files and names that it names are there.
+
+The pages of docs/ are doctests of their own.
+"""
 
 from __future__ import annotations
 
+import ast
+import io
 import json
 import re
 import subprocess
 import sys
+import textwrap
+import tokenize
 from pathlib import Path
 
 import pytest
 
+from test_installs import hide_all_but
+
 ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
 EXAMPLES = re.findall(
-    r"```python\n(.*?)```\n\n```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+    r"Needs `pip install '?\.(?:\[([\w,]+)\])?'?`:\n\n```python\n(.*?)```\n\n```text\n(.*?)```",
+    README,
+    re.DOTALL,
 )
+"""Of the README: the extras that are needed, the code, and what it prints."""
 RUN = """
-import contextlib, io, json, sys, traceback
+import contextlib, io, json, traceback
 for code in json.load(sys.stdin):
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
@@ -27,29 +40,103 @@ for code in json.load(sys.stdin):
 """
 """Each example with names of its own, in one process: to start it and JAX takes seconds."""
 
+SOURCES = ("*.py", "*.md", "*.js", "*.html", "*.toml", "*.yml", "Makefile")
+FOLDERS = (".ci", ".github", "benchmarks", "docs", "src", "tests")
+FILE_NAME = re.compile(r"(?<![\w/.*-])(?:[\w.-]+/)*[\w-]+\.(?:py|md|css|toml|yml|cff)(?![\w(])")
+WRITTEN_BY_USERS = {"report.md"}
+"""What a command writes, and no file of ours."""
 
-def test_the_readme_has_examples():
-    assert len(EXAMPLES) == 6
+
+def sources():
+    """Every text file of the project, without what is made or installed."""
+    inside = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))
+    paths = {path for path in (*ROOT.iterdir(), *inside) if any(map(path.match, SOURCES))}
+    return sorted(path for path in paths if "__pycache__" not in path.parts)
 
 
-@pytest.fixture(scope="module")
-def printed_here():
+def texts(path):
+    """What is there for people to read: a whole page, but of Python the docstrings and comments."""
+    text = path.read_text()
+    if path.suffix == ".js":
+        yield from re.findall(r"/\*.*?\*/|//[^\n]*", text, re.DOTALL)
+    elif path.suffix != ".py":
+        yield text
+    else:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.string
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                yield str(node.value.value)
+
+
+def indented(docstring):
+    """The indented blocks of a docstring."""
+    for block in re.findall(r"(?<=\n\n)(?: {4}.*\n|\n(?= {4}))+", docstring + "\n"):
+        yield textwrap.dedent(block)
+
+
+def is_python(text):
+    try:
+        compile(text, "a docstring", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def test_every_example_of_the_readme_says_what_it_needs_and_prints():
+    assert len(EXAMPLES) == README.count("```python") == 6
+    for before in README.split("```sh\n")[:-1]:
+        assert re.search(
+            r"(Needs `pip install '\.\[\w+\]'`|need only Python and make.*):\n\n$", before
+        )
+
+
+@pytest.fixture(scope="module", params=sorted({extras for extras, _, _ in EXAMPLES}))
+def examples(request, tmp_path_factory):
+    """Those that need the same extras, with what they print where nothing else is installed."""
+    chosen = [(code, said) for extras, code, said in EXAMPLES if extras == request.param]
     result = subprocess.run(
-        [sys.executable, "-c", RUN],
-        input=json.dumps([code for code, _ in EXAMPLES]),
+        [sys.executable, "-c", hide_all_but(request.param) + RUN],
+        input=json.dumps([code for code, _ in chosen]),
         capture_output=True,
         text=True,
+        cwd=tmp_path_factory.mktemp("readme"),
     )
     assert result.returncode == 0, result.stderr
-    return [json.loads(line) for line in result.stdout.splitlines()]
+    printed = [json.loads(line) for line in result.stdout.splitlines()]
+    return zip(printed, (said for _, said in chosen), strict=True)
 
 
-@pytest.mark.parametrize("number", range(6))
-def test_an_example_of_the_readme_prints_what_it_says(number, printed_here):
-    assert printed_here[number] == EXAMPLES[number][1]
+def test_an_example_of_the_readme_prints_what_it_says_with_what_it_needs(examples):
+    for printed, said in examples:
+        assert printed == said
 
 
 def test_links_of_the_readme_lead_to_files():
-    text = (ROOT / "README.md").read_text()
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+def test_every_file_that_is_named_is_there():
+    """In pages, docstrings and comments: by its path, or by the end of it."""
+    there = {path.relative_to(ROOT).as_posix() for path in sources()}
+    there |= {path.name for path in ROOT.iterdir()}
+    there |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "src").rglob("*.css")}
+    ends = {"/".join(name.split("/")[i:]) for name in there for i in range(name.count("/") + 1)}
+    gone = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sources()
+        for text in texts(path)
+        for name in FILE_NAME.findall(text)
+        if name not in ends | WRITTEN_BY_USERS and not (path.parent / name).exists()
+    }
+    assert not gone
+
+
+def test_code_in_the_docstring_of_a_module_is_run():
+    """As `>>>`, which the examples of modules are; no other block of it is Python."""
+    for path in (ROOT / "src").rglob("*.py"):
+        docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+        for block in indented(docstring):
+            assert ">>>" in block or not is_python(block), f"{path.relative_to(ROOT)}:\n{block}"

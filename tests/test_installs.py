@@ -148,10 +148,10 @@ def requirements(texts, extras):
             yield normal(requirement.name), requirement.extras
 
 
-def brought(extra):
-    """The distributions that an install with an extra brings, with all that they need."""
+def brought(extras):
+    """The distributions that an install with extras ("jax,gymnasium") brings, and all they need."""
     optional = PROJECT["optional-dependencies"]
-    found, left = set(), [("mellowmax", frozenset({extra} - {""}))]
+    found, left = set(), [("mellowmax", frozenset(extras.split(",")) - {""})]
     while left:
         name, extras = left.pop()
         if (name, extras) in found:
@@ -177,10 +177,10 @@ def modules_by_distribution():
     return found
 
 
-def hide_all_but(extra):
-    """Code that hides the modules from import that an install with an extra does not bring."""
+def hide_all_but(extras):
+    """Code that hides the modules from import that an install with extras does not bring."""
     modules = modules_by_distribution()
-    kept = set().union(*(modules.get(name, set()) for name in brought(extra)))
+    kept = set().union(*(modules.get(name, set()) for name in brought(extras)))
     hidden = set().union(*modules.values()) - kept - {"mellowmax"}
     return f"""
 import sys

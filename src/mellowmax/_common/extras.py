@@ -1,9 +1,10 @@
 """What parts of the library need beyond NumPy, and the extra that installs it.
 
-    with needed_by("mellowmax.planning", "jax"):
-        import jax
+    >>> with needed_by("mellowmax.planning", "jax"):
+    ...     import jax
 
-Without JAX this says so, and how to install it.
+Without JAX this says so, and how to install it. The command works wherever mellowmax came from, a
+clone or an index: pip keeps the one that is installed and adds what the extra asks for.
 """
 
 from __future__ import annotations

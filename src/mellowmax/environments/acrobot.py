@@ -1,7 +1,10 @@
 """Gymnasium's Acrobot-v1 as pure JAX functions: two links hang from a joint and are to swing up.
 
-    state = reset(key, params)
-    state, reward, terminated = step(key, state, action, params)
+    >>> import jax
+    >>> from mellowmax.environments.acrobot import params, reset, step
+    >>> key, parameters = jax.random.key(0), params()
+    >>> state = reset(key, parameters)
+    >>> state, reward, terminated = step(key, state, 1, parameters)
 
 A torque acts on the joint between the links. An episode ends when the free end is a link's length
 above the fixed joint; until then every step costs 1. The equations of motion are those of Sutton

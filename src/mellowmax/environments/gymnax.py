@@ -1,12 +1,10 @@
 """gymnax environments as functional environments.
 
-gymnax's functions have another order, and give the observation with the state:
-
-    observation, state = env.reset_env(key, params)
-    observation, state, reward, done, info = env.step_env(key, state, action, params)
-
-Here the state holds both, so that `observe` looks up what the environment has said: no observation
-is computed twice, and one that is drawn at random is drawn once. Nothing is imported from gymnax.
+gymnax's functions return the observation with the state: `env.reset_env(key, params)` returns the
+observation and the state, `env.step_env(key, state, action, params)` both, then the reward, whether
+the episode has ended, and a dictionary. Here the state holds both, so that `observe` looks up what
+the environment has said: no observation is computed twice, and one that is drawn at random is drawn
+once. Nothing is imported from gymnax.
 """
 
 from __future__ import annotations

@@ -41,5 +41,5 @@ def needs_pillow() -> Exception:
     """The error for a picture without Pillow to draw it."""
     import gymnasium
 
-    needs = "`rgb_array` needs Pillow: pip install 'mellowmax[experiments]'"
+    needs = "`rgb_array` needs Pillow: pip install 'mellowmax[gymnasium]'"
     return gymnasium.error.DependencyNotInstalled(needs)

@@ -1,7 +1,11 @@
 """Any MDP as an environment: pure functions of a key, a state, an action and the parameters.
 
-    state = reset(key, params)
-    state, reward, terminated = step(key, state, action, params)
+    >>> import jax
+    >>> from mellowmax.environments.tabular import params, reset, step
+    >>> from mellowmax.mdp import two_state
+    >>> key, parameters = jax.random.key(0), params(two_state())
+    >>> state = reset(key, parameters)
+    >>> state, reward, terminated = step(key, state, 1, parameters)
 
 They are written for one instance: `jax.vmap` them over keys and states for many. The parameters are
 the MDP's own tables, laid out so that a step is one lookup: a uniform number is compared with the

@@ -3,8 +3,7 @@
 A learner has a table of action values and, after the action `a` in the state `s` has earned the
 reward `r` and led to the state `s'`, moves one entry towards a target:
 
-    q(s, a) <- q(s, a) + learning_rate * td_error,
-    td_error = r + discount * bootstrap - q(s, a)
+    q(s, a) <- q(s, a) + learning_rate * (r + discount * bootstrap - q(s, a)).
 
 The learners differ in what they bootstrap from. With `a'` the next action,
 

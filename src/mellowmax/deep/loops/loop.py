@@ -1,11 +1,8 @@
 """What a loop is: it plays and learns, round by round, and leaves everything else to others.
 
-A block of runs is trained by a loop. After every round the block logs the episodes that ended in
-it, reports, and saves what has been learned, from which the loop can be resumed:
-
-    for learned in loop.rounds(learners, keys, block):
-        block.states = learned.states
-        ...
+A block of runs is trained by a loop: `Loop.rounds` yields what each round has learned. After every
+round the block takes over the states, logs the episodes that ended in it, reports, and saves what
+has been learned, from which the loop can be resumed.
 
 A learner that learns from whole episodes has `BatchLoop`. One that learns while it plays has
 `CompiledLoop` in environments that are pure functions, and `SteppedLoop` in Gymnasium's.
