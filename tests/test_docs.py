@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from test_installs import hide_all_but
+from test_installs import PROJECT, hide_all_but
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -116,6 +116,18 @@ def test_an_example_of_the_readme_prints_what_it_says_with_what_it_needs(example
 def test_links_of_the_readme_lead_to_files():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+def test_the_pythons_that_are_promised_are_those_of_ci():
+    """On the page: those that run all tests, then those that try the wheel; and no other."""
+    workflow = (ROOT / ".github/workflows/check.yml").read_text()
+    gate, dist = workflow.split("  dist:\n")
+    all_tests, wheel = (set(re.findall(r"\b3\.\d+\b", part)) for part in (gate, dist))
+    assert set(re.findall(r"Python :: (3\.\d+)", str(PROJECT["classifiers"]))) == wheel
+    promise = (ROOT / "docs/stability.md").read_text().split("- **Python** ")[1].split("wheel.")[0]
+    first, second = promise.split("all tests")
+    assert set(re.findall(r"\b3\.\d+\b", first)) == all_tests
+    assert set(re.findall(r"\b3\.\d+\b", second)) == wheel - all_tests
 
 
 def test_every_file_that_is_named_is_there():
