@@ -11,7 +11,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import commands
 import mellowmax
+from commands import assert_one_sentence
 from mellowmax.cli.app import app
 from mellowmax.planning.methods import METHODS
 from mellowmax.softmax import SOFTMAXES
@@ -42,6 +44,49 @@ def test_help_cuts_nothing_at_80_columns_and_has_an_example(name):
             names = [one for one in (*parameter.opts, *parameter.secondary_opts) if one[:1] == "-"]
             for option in names:
                 assert (option in words) is not parameter.hidden
+
+
+@pytest.mark.parametrize("name", [(), *((name,) for name in COMMANDS)])
+def test_h_is_help(name):
+    assert call(*name, "-h") == call(*name, "--help")
+
+
+@pytest.mark.parametrize(
+    ("name", "usage"),
+    [
+        ((), "[OPTIONS] <COMMAND> [ARGS]..."),
+        (("solve",), "[OPTIONS] <MODEL>"),
+        (("train",), "[OPTIONS] <ENV>"),
+        (("evaluate",), "[OPTIONS] <CHECKPOINT> [ENV]"),
+        (("show",), "[OPTIONS] <FILE>"),
+        (("explore",), "[OPTIONS] [MODEL]"),
+        (("reproduce",), "[OPTIONS] [ITEM]..."),
+        (("report",), "[OPTIONS] <DIR>"),
+    ],
+)
+def test_the_usage_line_tells_what_is_required(name, usage):
+    assert call(*name, "--help").splitlines()[0] == " ".join(["Usage: mellowmax", *name, usage])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("solve", "FrozenLake-v1", "--softmax", "max", "--out", "-"),
+        ("train", "CartPole-v1", "--parameter", 5, "--out", "-"),
+        ("reproduce", "fig3", "--out", "-"),
+        ("explore", "--save", "-"),
+    ],
+)
+def test_a_dash_is_not_the_name_of_an_output(tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    rule = f"`{arguments[-2]}` must be the name of a "
+    assert_one_sentence(commands.call(*arguments), rule)
+    assert not any(tmp_path.iterdir())
+
+
+def test_an_argument_has_the_name_of_the_help():
+    sentence = "`ENV` must be the id of a Gymnasium environment, got 'Nowhere-v0'"
+    assert_one_sentence(commands.call("train", "Nowhere-v0", "--parameter", 5), sentence)
 
 
 @pytest.mark.parametrize(

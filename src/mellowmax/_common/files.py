@@ -107,6 +107,13 @@ def _check_regular(name: str, path: Path) -> None:
         raise ValueError(f"`{name}` must be a regular file or a new one, got {str(path)!r}")
 
 
+def _check_named(name: str, what: str, path: Path) -> None:
+    """Raise for `-`, by which other programs mean the standard output."""
+    if str(path) == "-":
+        rule = f"`{name}` must be the name of a {what}, and not the standard output"
+        raise ValueError(f"{rule}, got {str(path)!r}")
+
+
 def check_output(
     name: str,
     path: Path,
@@ -127,6 +134,7 @@ def check_output(
     Raises:
         ValueError: if it may not, or cannot.
     """
+    _check_named(name, "file", path)
     if not path.absolute().parent.is_dir():
         raise ValueError(f"`{name}` must be in a directory that exists, got {str(path)!r}")
     target = Path(os.path.realpath(path))
@@ -160,6 +168,7 @@ def check_directory(
     Raises:
         ValueError: if they may not, or cannot.
     """
+    _check_named(name, "directory", path)
     there = next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
     _check_writable(name, "a directory", path, there)
     known = force or ours(path)

@@ -14,8 +14,18 @@ import typer.core
 from .. import __version__
 from . import evaluate, explore, report, reproduce, show, solve, train
 from .console import output_arrives
+from .flags import in_usage
 
 __all__ = ["app", "mellowmax"]
+
+
+class _Command(typer.core.TyperCommand):
+    """A command; in its usage line `<NAME>` is required, and `[NAME]` is not."""
+
+    def collect_usage_pieces(self, ctx: object) -> list[str]:
+        """What follows the name of the command in the usage line."""
+        arguments = [one for one in self.params if one.param_type_name == "argument"]
+        return [self.options_metavar or "", *map(in_usage, arguments)]
 
 
 class _Commands(typer.core.TyperGroup):
@@ -33,7 +43,12 @@ class _Commands(typer.core.TyperGroup):
 
 
 app = typer.Typer(
-    cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
+    cls=_Commands,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    subcommand_metavar="<COMMAND> [ARGS]...",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 
@@ -58,10 +73,10 @@ def mellowmax(
     """
 
 
-app.command(no_args_is_help=True)(solve.solve)
-app.command(no_args_is_help=True)(train.train)
-app.command(no_args_is_help=True)(evaluate.evaluate)
-app.command(no_args_is_help=True)(show.show)
-app.command()(explore.explore)
-app.command()(reproduce.reproduce)
-app.command(no_args_is_help=True)(report.report)
+app.command(cls=_Command, no_args_is_help=True)(solve.solve)
+app.command(cls=_Command, no_args_is_help=True)(train.train)
+app.command(cls=_Command, no_args_is_help=True)(evaluate.evaluate)
+app.command(cls=_Command, no_args_is_help=True)(show.show)
+app.command(cls=_Command)(explore.explore)
+app.command(cls=_Command)(reproduce.reproduce)
+app.command(cls=_Command, no_args_is_help=True)(report.report)

@@ -103,12 +103,12 @@ def output_arrives() -> Iterator[None]:
         try:
             yield
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it is None when it was closed before the start
+                sys.stdout.flush()
     except OSError as error:
         with contextlib.suppress(OSError, ValueError):  # nothing more can be printed
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
-            _say("nobody reads the standard output any more")
             raise typer.Exit(UNREAD) from None
         _say(f"the standard output cannot be written: {error.strerror}")
         raise typer.Exit(NOT_WRITTEN) from None

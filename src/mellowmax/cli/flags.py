@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+from typing import Any
 
-__all__ = ["with_flags"]
+__all__ = ["in_usage", "with_flags"]
 
 CLICK = "typer._click" if importlib.util.find_spec("typer._click") else "click"
 """Newer versions of Typer come with a Click of their own."""
@@ -15,10 +16,20 @@ OTHER_NAMES = {
     "omega": ["parameter"],
     "beta": ["parameter"],
     "epsilon": ["parameter"],
-    "path": ["file", "model", "checkpoint", "out"],
+    "path": ["file", "model", "checkpoint", "directory", "out"],
     "environment": ["model"],
 }
 """What the library calls by another name than the commands do; each has one of the names."""
+
+
+def in_usage(argument: Any) -> str:
+    """An argument as the usage line shows it: `<MODEL>` if it is required, else `[MODEL]`."""
+    name = f"<{_name(argument)}>" if argument.required else f"[{_name(argument)}]"
+    return name if argument.nargs == 1 else f"{name}..."
+
+
+def _name(argument: Any) -> str:
+    return str(argument.metavar or argument.name.upper())
 
 
 def with_flags(sentence: str) -> str:
@@ -30,7 +41,7 @@ def with_flags(sentence: str) -> str:
     flags: dict[str, str] = {}
     for parameter in [] if context is None else context.command.params:
         is_option = parameter.param_type_name == "option"
-        flags[parameter.name] = parameter.opts[0] if is_option else parameter.name.upper()
+        flags[parameter.name] = parameter.opts[0] if is_option else _name(parameter)
 
     def flag(match: re.Match[str]) -> str:
         names = [match[1], *OTHER_NAMES.get(match[1], [])]

@@ -38,7 +38,11 @@ MOST_DEVICES = 256
 def reproduce(
     items: Annotated[
         list[str] | None,
-        typer.Argument(help=f"{' '.join(ITEMS)}; none for all.", autocompletion=completion(ITEMS)),
+        typer.Argument(
+            metavar="ITEM",
+            help=f"{' '.join(ITEMS)}; none for all.",
+            autocompletion=completion(ITEMS),
+        ),
     ] = None,
     scale: Annotated[
         str,
