@@ -9,6 +9,8 @@ checked in exact arithmetic on the numbers returned:
 from __future__ import annotations
 
 import functools
+import importlib
+import importlib.util
 
 import jax
 import mpmath
@@ -220,3 +222,31 @@ def test_rows_and_gradients_anywhere_in_the_dtype(dtype, draw):
             for check, bad in adversarial.wrong(found, exact, dtype, cotangent).items():
                 first = int(np.argmax(bad))
                 assert not np.any(bad), f"{library}, {check}: {q[first]!r}, {omega[first]!r}"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 3, 9, 17, 20, 64, 257, 1000, 30_000])
+def test_many_actions_lose_no_digits_alone_or_in_a_batch(n, dtype):
+    """Random values, one best among ties, and clusters: where sums one by one drift."""
+    rng, eps, omega = np.random.default_rng(n), np.finfo(dtype).eps, 5.0
+    best = np.arange(n) == 0
+    kinds = [rng.normal(size=n), best, 100 + 0.125 * rng.integers(0, 3, size=n)]
+    q = np.stack(kinds * 3).astype(dtype)
+    extended = q.astype(adversarial.EXTENDED)
+    top = extended.max(axis=-1, keepdims=True)
+    below = np.mean(np.expm1(omega * (extended - top)), axis=-1)
+    exact = top[:, 0] + np.log1p(below) / omega
+    range_ = np.ptp(extended, axis=-1)
+    arrays = {"numpy": np.asarray, "jax": jax.numpy.asarray}
+    if importlib.util.find_spec("torch"):
+        arrays["torch"] = importlib.import_module("torch").from_numpy
+    for library, array in arrays.items():
+        for part in (slice(None), slice(0, 1), slice(1, 2)):  # a batch, and rows alone
+            value = np.asarray(mm.mellowmax(array(q[part]), omega))
+            error = np.abs(value - exact[part])
+            assert np.all(error <= 8 * eps * (range_ + np.abs(exact))[part]), library
+            policy = np.asarray(mm.mellowmax_policy(array(q[part]), omega))
+            policy = policy.astype(adversarial.EXTENDED)
+            assert np.all(np.abs(policy.sum(axis=-1) - 1) <= 64 * eps), library
+            earned = np.sum(policy * (extended[part] - exact[part, None]), axis=-1)
+            assert np.all(np.abs(earned) <= 64 * eps * range_[part]), library

@@ -20,6 +20,7 @@ from .gaps import (
     normalised,
     without_weight,
 )
+from .libraries import add_up
 from .row_function import Kernel, RowFunction
 from .temperature import policy_exponents, policy_weights, relative_temperature
 
@@ -100,7 +101,7 @@ def _log_normalised(xp: Namespace, g: Gaps, log_weight: Array) -> Array:
         weight = xp.where(g.weightless, 0.0, weight)
         log_weight = xp.where(g.weightless, -xp.inf, log_weight)
     lowest = xp.finfo(log_weight.dtype).min
-    result = log_weight - xp.log(xp.sum(weight, axis=0, keepdims=True))
+    result = log_weight - xp.log(add_up(xp, weight))
     return xp.where(log_weight == lowest, lowest, result)  # it was cut, and does not move
 
 

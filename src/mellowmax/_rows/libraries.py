@@ -56,7 +56,9 @@ STEPS_AT_ONCE = 8
 """Of a loop on an accelerator, which waits at each test of the condition for longer than a step
 takes. Nearly all rows are done by then."""
 FEW_ACTIONS = 8
-"""Up to so many are added one by one on an accelerator."""
+"""This many are added one by one."""
+FEW_ACTIONS_TORCH = 64
+"""The same in PyTorch, whose own sums are cascades."""
 
 
 def truth(condition: Array | bool) -> bool | None:
@@ -161,10 +163,28 @@ def iterate(
 def add_up(xp: Namespace, x: Array) -> Array:
     """The sum over actions, which are the first axis; it is kept.
 
-    Where an accelerator adds a few of them one by one, it does so in one kernel with what is before
-    and after it.
+    One half is added to the other until few are left, so that rounding grows with the logarithm of
+    their number, and equal numbers add up exactly. Libraries add along the first axis one by one,
+    which loses a digit for ten actions.
     """
-    if is_jax_namespace(xp) and x.shape[0] <= FEW_ACTIONS and not is_in_kernel():
+    if is_in_kernel() or not isinstance(x.shape[0], int):  # few; or a size that is only a symbol
+        return xp.sum(x, axis=0, keepdims=True)
+    few = FEW_ACTIONS_TORCH if is_torch_namespace(xp) else FEW_ACTIONS
+    without_partner = []
+    while (actions := x.shape[0]) > few:
+        half = actions // 2
+        if actions % 2:
+            without_partner.append(x[-1:, ...])
+        x = x[:half, ...] + x[half : 2 * half, ...]
+    total = _add_few(xp, x)
+    for one in reversed(without_partner):
+        total = total + one
+    return total
+
+
+def _add_few(xp: Namespace, x: Array) -> Array:
+    """On an accelerator XLA makes one kernel of single additions with what is before and after."""
+    if is_jax_namespace(xp):
         import jax
 
         if jax.default_backend() != "cpu":

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._typing import Array, Namespace
+from .gaps import log_of_mean
 
 if TYPE_CHECKING:
     import jax
@@ -91,7 +92,7 @@ def _value(xp: Namespace, row: Part) -> Array:
     """The best value less the average gap."""
     k, count = 2 * xp.abs(row.omega), _count(xp, row)
     below = k * row.below / count
-    log_mean = xp.where(below > -0.25, xp.log1p(below), xp.log(row.weight / count))
+    log_mean = log_of_mean(xp, row.weight / count, below)
     curved = below < -xp.finfo(k.dtype).eps
     gap = xp.where(curved, -log_mean / k, -row.below / count)
     return 2 * (0.5 * row.best - xp.where(row.omega < 0, -gap, gap))

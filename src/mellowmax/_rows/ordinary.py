@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from .._typing import Bools, Floats
+from .libraries import add_up
 
 __all__ = [
     "Answer",
@@ -85,13 +86,18 @@ def _rows(
     best = xp.amax(xp.where(mask, turned, -math.inf), axis=0)
     gap = xp.where(mask, strength * (best - turned), 0.0)
     present = mask * xp.ones_like(gap)
-    return _Rows(best, gap, present, present.sum(axis=0))
+    return _Rows(best, gap, present, _sum(xp, present))
+
+
+def _sum(xp: ModuleType, x: Columns) -> Columns:
+    """The sum over the actions, to full accuracy for any number of them."""
+    return add_up(xp, x)[0]
 
 
 def _mellow_exponent(xp: ModuleType, rows: _Rows, weight: Columns) -> Columns:
     """`d`, to full relative accuracy."""
-    below = xp.expm1(-rows.gap).sum(axis=0) / rows.n
-    return -xp.where(below > -0.25, xp.log1p(below), xp.log(weight.sum(axis=0) / rows.n))
+    below = _sum(xp, xp.expm1(-rows.gap)) / rows.n
+    return -xp.where(below > -0.25, xp.log1p(below), xp.log(_sum(xp, weight) / rows.n))
 
 
 def _search(
@@ -104,22 +110,22 @@ def _search(
     gap, width = rows.gap, xp.amax(rows.gap, axis=0)
     narrow = width < NARROW
     some_narrow = not is_known or narrow.any()
-    low = xp.log(gap.sum(axis=0) / rows.n / target) / width
+    low = xp.log(_sum(xp, gap) / rows.n / target) / width
     if some_narrow:
         low = xp.where(narrow, 0.0, low)
     ratio = xp.maximum(0.5 / (1 + width / 30), low)
     square = gap * gap
     powers = [rows.present * xp.ones_like(gap), gap, square, square * gap]
     if is_known:  # all in one call; what is compiled has numbers of rows only, and is one kernel
-        powers = xp.stack(powers)
+        powers = xp.stack(powers, axis=1)
     error = per_step = 1 + width
     half, double = 0.5 * xp.ones_like(width), 2 * xp.ones_like(width)
     for _ in range(steps):
         weight = xp.exp(-ratio * gap)
         if is_known:
-            total, first, second, third = (powers * weight).sum(axis=1)
+            total, first, second, third = _sum(xp, powers * weight[:, None])
         else:
-            total, first, second, third = ((power * weight).sum(axis=0) for power in powers)
+            total, first, second, third = (_sum(xp, power * weight) for power in powers)
         mean, second, third = first / total, second / first, third / first
         excess = xp.log(mean / target)
         slope = second - mean  # of -log D
@@ -172,12 +178,12 @@ def mellowmax(q: Floats, omega: float, mask: Bools | None) -> Answer | None:
     result = math.copysign(1.0, omega) * (rows.best - d / abs(omega))
 
     def pulled_back(cotangent: Floats) -> Gradients:
-        policy = weight / weight.sum(axis=0)
+        policy = weight / _sum(np, weight)
         width = rows.gap.max(axis=0)
         # The slope is the difference of two numbers, which must not be all rounding.
         if not ((width == 0) | ((width >= 2.0**-16) & (width <= WIDEST))).all():
             return cotangent * policy, None
-        slope = (d - (policy * rows.gap).sum(axis=0)) / omega**2
+        slope = (d - _sum(np, policy * rows.gap)) / omega**2
         return cotangent * policy, cotangent * slope
 
     return _proved(result, pulled_back, result)
@@ -189,7 +195,7 @@ def boltzmann_policy(q: Floats, beta: float, mask: Bools | None) -> Answer | Non
     if start is None:
         return None
     rows, weight = start
-    policy = weight / weight.sum(axis=0)
+    policy = weight / _sum(np, weight)
 
     def pulled_back(cotangent: Floats) -> Gradients:
         return _through_exponents(rows, beta, policy, policy * cotangent)
@@ -203,7 +209,7 @@ def boltzmann_log_policy(q: Floats, beta: float, mask: Bools | None) -> Answer |
     if start is None:
         return None
     rows, weight = start
-    total = weight.sum(axis=0)
+    total = _sum(np, weight)
 
     def pulled_back(cotangent: Floats) -> Gradients:
         return _through_exponents(rows, beta, weight / total, _of_present(cotangent, mask))
@@ -246,14 +252,14 @@ def _policy(
         return None
     exponent = ratio * rows.gap
     weight = rows.present * np.exp(-exponent)
-    total = weight.sum(axis=0)
+    total = _sum(np, weight)
     policy = weight / total
 
     def through(by_log: Floats) -> Gradients:
         deviation = rows.gap - d
-        by_ratio = -(by_log * deviation).sum(axis=0)
-        variance = (policy * deviation * deviation).sum(axis=0)
-        at_omega = weight_at_omega / weight_at_omega.sum(axis=0)
+        by_ratio = -_sum(np, by_log * deviation)
+        variance = _sum(np, policy * deviation * deviation)
+        at_omega = weight_at_omega / _sum(np, weight_at_omega)
         moves = (at_omega - policy * (1 - ratio * deviation)) / variance
         moves = np.where(rows.gap.max(axis=0) < NARROW, 0.0, moves)
         return _through_exponents(rows, omega, policy, by_log, ratio, by_ratio * moves)
@@ -273,8 +279,8 @@ def _through_exponents(
 
     Its exponents are `-ratio * gap`; what comes through the ratio is given as `beside`.
     """
-    by_exponent = ratio * (by_log - policy * by_log.sum(axis=0)) + beside
-    by_parameter = -(by_exponent * rows.gap).sum(axis=0) / parameter
+    by_exponent = ratio * (by_log - policy * _sum(np, by_log)) + beside
+    by_parameter = -_sum(np, by_exponent * rows.gap) / parameter
     return parameter * by_exponent, by_parameter
 
 

@@ -38,7 +38,7 @@ def find_root(xp: Namespace, g: Gaps, unit: Array, strength: Array, log_target: 
     finite = weighted_actions(xp, g)
     ties = finite - larger
     others = unit.shape[0] - larger
-    log_mean = xp.log(xp.sum(unit, axis=0, keepdims=True) / finite)
+    log_mean = xp.log(add_up(xp, unit) / finite)
     steepest = xp.max(unit, axis=0, keepdims=True)
     low = xp.maximum((log_mean - log_target) / steepest, info.smallest_normal)
     high = xp.maximum(xp.log(larger * smallest / ties) - log_target, 1.0) / smallest
@@ -92,4 +92,4 @@ def weighted_actions(xp: Namespace, g: Gaps) -> Array | int:
 
 def number(xp: Namespace, actions: Array, g: Gaps) -> Array:
     """How many of some actions each row has."""
-    return xp.sum(xp.astype(actions, g.gap.dtype), axis=0, keepdims=True)
+    return add_up(xp, xp.astype(actions, g.gap.dtype))

@@ -47,7 +47,7 @@ from .gaps import (
     units,
     without_weight,
 )
-from .libraries import truth
+from .libraries import add_up, truth
 from .root import find_root, number, weighted_actions
 from .row_function import RowFunction
 from .torch_compiler import define_search
@@ -178,7 +178,7 @@ def _average_gap(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
 def _mean_of_others(xp: Namespace, g: Gaps, row: UnitRow, far: _Far) -> Array:
     """The mean gap of the actions that are not far, in units of the row."""
     near = xp.where(far.actions, 0.0, row.unit)
-    return xp.sum(near / _others(xp, g, far), axis=0, keepdims=True)
+    return add_up(xp, near / _others(xp, g, far))
 
 
 def _others(xp: Namespace, g: Gaps, far: _Far) -> Array:
@@ -222,7 +222,7 @@ def _relative_by_q(xp: Namespace, q: Array, omega: Array, mask: Array | None, at
     if not g.ordinary and truth(xp.any(at < 0)) is not False:
         far, share, inverse, spread = _tied_moments(xp, g, row, at)
         by_far = xp.where(far.actions, share * (-at - inverse) / far.length, 0.0)
-        shared = xp.sum(by_far, axis=0, keepdims=True) / _others(xp, g, far)  # all sum to 0
+        shared = add_up(xp, by_far) / _others(xp, g, far)  # all sum to 0
         by_near = policy * apart / spread * row.per_unit - shared
         by_gap = xp.where(at < 0, -xp.where(far.actions, by_far, by_near), by_gap)
     if mask is not None:
@@ -269,8 +269,8 @@ def _apart(xp: Namespace, g: Gaps, at: Array) -> Array:
     if g.weightless is not None:
         weight = xp.where(g.weightless, 0.0, weight)
         before = xp.where(g.weightless, 0.0, before)
-    moved = xp.sum(weight * -xp.expm1(apart), axis=0, keepdims=True)
-    return xp.expm1(apart + xp.log1p(moved / xp.sum(before, axis=0, keepdims=True)))
+    moved = add_up(xp, weight * -xp.expm1(apart))
+    return xp.expm1(apart + xp.log1p(moved / add_up(xp, before)))
 
 
 def _narrow_by_unit(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
@@ -290,9 +290,9 @@ def _moments(xp: Namespace, g: Gaps, row: UnitRow, at: Array) -> tuple[Array, Ar
     """
     policy = policy_weights(xp, g, at)
     unit = xp.where((policy > 0) & (at >= 0), row.unit, 0.0)
-    mean = xp.sum(policy * unit, axis=0, keepdims=True)
+    mean = add_up(xp, policy * unit)
     deviation = xp.where(policy > 0, unit - mean, 0.0)
-    variance = xp.sum((policy * deviation) * deviation, axis=0, keepdims=True)
+    variance = add_up(xp, (policy * deviation) * deviation)
     none = variance == 0
     return policy, deviation, xp.where(none, 1.0, variance), none | _at_a_limit(xp, g, at)
 
@@ -317,9 +317,9 @@ def _tied_moments(
     exponent = at * (unit - smallest)
     nothing = without_weight(xp, exponent) | ~tied
     part = xp.where(nothing, 0.0, unit * xp.exp(xp.where(nothing, 0.0, exponent)))
-    total = xp.sum(part, axis=0, keepdims=True)
+    total = add_up(xp, part)
     share = part / xp.where(total == 0, 1.0, total)
-    mean = xp.sum(share * xp.where(nothing, 0.0, unit), axis=0, keepdims=True)
+    mean = add_up(xp, share * xp.where(nothing, 0.0, unit))
     mean = xp.where(mean == 0, 1.0, mean)
     rest = _average_gap(xp, g, row) - _mean_of_others(xp, g, row, far)
     rest = xp.where(at < 0, xp.maximum(rest, xp.finfo(rest.dtype).smallest_normal), 1.0)

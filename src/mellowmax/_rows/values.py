@@ -20,6 +20,7 @@ from .gaps import (
     unit_row,
     value_at,
 )
+from .libraries import add_up
 from .row_function import RowFunction
 
 __all__ = [
@@ -55,7 +56,7 @@ def _epsilon_greedy(xp: Namespace, q: Array, epsilon: Array, mask: Array | None)
 def _boltzmann(xp: Namespace, q: Array, beta: Array, mask: Array | None) -> Array:
     g = gaps(xp, q, beta, mask)
     policy = boltzmann_weights(xp, g)
-    return value_at(g, xp.sum(policy * g.gap, axis=0, keepdims=True))
+    return value_at(g, add_up(xp, policy * g.gap))
 
 
 def _mellowmax(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Array:
@@ -90,12 +91,12 @@ def _boltzmann_by_beta(
     g = gaps(xp, q, beta, mask)
     policy = boltzmann_weights(xp, g)
     deviation = g.scale * _deviation(xp, g, policy)
-    return xp.sum((policy * deviation) * deviation, axis=0, keepdims=True)
+    return add_up(xp, (policy * deviation) * deviation)
 
 
 def _deviation(xp: Namespace, g: Gaps, policy: Array) -> Array:
     """How far each gap is from the average under the policy; 0 without weight, however far."""
-    deviation = g.gap - xp.sum(policy * g.gap, axis=0, keepdims=True)
+    deviation = g.gap - add_up(xp, policy * g.gap)
     return xp.where(policy > 0, deviation, 0.0)
 
 
