@@ -6,7 +6,7 @@ BIN := .venv/bin
 comma := ,
 INSTALLED := .venv/installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: install test pages howto dist release-tests reproduce check lint types docs figures landings bench adversarial stress clean
+.PHONY: install test pages howto dist release-tests reproduce check lint types docs reference figures landings bench adversarial stress clean
 
 install: $(INSTALLED)
 
@@ -59,6 +59,10 @@ types: install
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# The table of public names, from their docstrings.
+reference: install
+	$(BIN)/python docs/public_names.py
 
 figures: install
 	$(BIN)/python docs/figures.py

@@ -1,17 +1,15 @@
-"""What is made when the site is built: formulas as MathML, the explorer, and the lessons, run.
+"""What is made when the site is built: formulas, the reference, the explorer, the lessons, run.
 
 So pages need no script from elsewhere, and the explorer is that of this version.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import nbformat
-from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -20,7 +18,9 @@ from mellowmax.explorer import exhibits
 from mellowmax.explorer import page as explorer_page
 
 sys.path.insert(0, str(Path(__file__).parent))
+import formulas
 import lessons
+import public_names
 
 NOTEBOOKS: dict[str, Any] = {}
 """The lessons that were run, by the address of their page."""
@@ -38,20 +38,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Put in what a lesson printed and drew; replace `$$...$$` and `$...$`, but not in code."""
+    """Put in what a lesson printed and drew, docstrings and formulas."""
     if page.file.src_uri in NOTEBOOKS:
         name = page.file.src_uri.removeprefix("tutorial/").removesuffix(".md")
         markdown = lessons.as_page(NOTEBOOKS[page.file.src_uri], name)
-    parts = re.split(r"(```.*?```|`[^`]*`)", markdown, flags=re.DOTALL)
-    for i in range(0, len(parts), 2):
-        parts[i] = re.sub(r"\$\$(.+?)\$\$", _display, parts[i], flags=re.DOTALL)
-        parts[i] = re.sub(r"\$([^$]+?)\$", _inline, parts[i])
-    return "".join(parts)
-
-
-def _inline(match: re.Match[str]) -> str:
-    return f"<span>{convert(match[1])}</span>"  # a line may not begin with `math` itself
-
-
-def _display(match: re.Match[str]) -> str:
-    return convert(match[1].strip(), display="block")
+    if page.file.src_uri == "reference.md":
+        markdown = public_names.on_the_site()
+    return formulas.with_mathml(markdown)

@@ -6,6 +6,7 @@ The pages of docs/ are doctests of their own.
 from __future__ import annotations
 
 import ast
+import importlib.util
 import io
 import json
 import re
@@ -13,11 +14,13 @@ import subprocess
 import sys
 import textwrap
 import tokenize
+import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
 
 from test_installs import PROJECT, hide_all_but
+from test_package import MODULES, path_of
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -43,6 +46,11 @@ for code in json.load(sys.stdin):
 SOURCES = ("*.py", "*.md", "*.js", "*.html", "*.toml", "*.yml", "Makefile")
 FOLDERS = (".ci", ".github", "benchmarks", "docs", "src", "tests")
 FILE_NAME = re.compile(r"(?<![\w/.*-])(?:[\w.-]+/)*[\w-]+\.(?:py|md|css|toml|yml|cff)(?![\w(])")
+INSIDE = {
+    *("cli", "report", "environments"),  # commands; what has a section for each module
+    *("environments.initial_states", "environments.render", "environments.render_modes"),
+}
+"""Modules that users do not import from."""
 WRITTEN_BY_USERS = {"report.md"}
 """What a command writes, and no file of ours."""
 
@@ -128,6 +136,101 @@ def test_the_pythons_that_are_promised_are_those_of_ci():
     first, second = promise.split("all tests")
     assert set(re.findall(r"\b3\.\d+\b", first)) == all_tests
     assert set(re.findall(r"\b3\.\d+\b", second)) == wheel - all_tests
+
+
+@pytest.fixture(scope="module")
+def public_names():
+    pytest.importorskip("griffe", reason="what builds the site is not installed")
+    return module_of_docs("public_names")
+
+
+def test_the_reference_is_that_of_these_docstrings(public_names):
+    message = "`make reference` writes it anew"
+    assert (ROOT / "docs/reference.md").read_text() == public_names.on_github(), message
+
+
+def test_every_public_name_stands_in_the_reference():
+    """Every name of `__all__` that is no module, in all that is to be imported from."""
+    _, *sections = (ROOT / "docs/reference.md").read_text().split("\n## ")
+    tables = {
+        re.search("`(.*?)`", section)[1]: set(re.findall(r"^\| \[`(\w+)`\]", section, re.MULTILINE))
+        for section in sections
+    }
+    of_packages = {f"mellowmax.{module}" for module in MODULES if is_public(module)}
+    assert of_packages <= set(tables)
+    modules = {name: set(find_names(name)) for name in tables}
+    for name, names in modules.items():
+        within = {other.rpartition(".")[2] for other in tables if other.startswith(f"{name}.")}
+        assert tables[name] == names - within, name
+
+
+def is_public(module):
+    """Is it a module that users import from? A package tells what its modules have."""
+    outer, _, inner = module.rpartition(".")
+    return not inner.startswith("_") and outer in ("", "environments") and module not in INSIDE
+
+
+def find_names(module):
+    """What it has in `__all__`, without an import: PyTorch may be missing."""
+    for node in ast.parse(path_of(module.removeprefix("mellowmax.")).read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return ast.literal_eval(node.value)
+    raise AssertionError(f"{module} has no `__all__`")
+
+
+@pytest.fixture(scope="module")
+def formulas():
+    pytest.importorskip("latex2mathml", reason="what builds the site is not installed")
+    return module_of_docs("formulas")
+
+
+def module_of_docs(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def elements(formulas, latex):
+    """The elements of a formula, as `(tag, text, attributes)`."""
+    text = re.search("<math.*</math>", formulas.with_mathml(f"${latex}$"))[0]
+    found = xml.etree.ElementTree.fromstring(text).iter()
+    return [(one.tag.rpartition("}")[2], one.text, one.attrib) for one in found]
+
+
+def test_a_prime_is_not_raised_twice(formulas):
+    for latex in ("K'(b)", "s_i'", "x''"):
+        tags = {text or tag: (tag, room) for tag, text, room in elements(formulas, latex)}
+        assert not tags.keys() & {"msup", "msubsup"}, latex
+        (prime,) = (tags[text] for text in tags if text in "\u2032\u2033")
+        assert prime[0] == "mo", latex
+        assert (prime[1]["lspace"], prime[1]["rspace"]) == ("0", "0")
+
+
+@pytest.mark.parametrize(
+    ("latex", "before", "after"),
+    [
+        (r"2 \log n", True, True),
+        (r"\log n", False, True),
+        (r"\frac1\omega \log \frac1n", True, True),
+        (r"\log(n)", False, False),
+    ],
+)
+def test_the_name_of_a_function_has_room_beside_it(formulas, latex, before, after):
+    (room,) = (
+        room for tag, text, room in elements(formulas, latex) if (tag, text) == ("mo", "log")
+    )
+    assert (room["lspace"] != "0", room["rspace"] != "0") == (before, after)
+
+
+def test_a_formula_has_its_symbols(formulas):
+    found = [text for _, text, _ in elements(formulas, r"\omega < \log n") if text]
+    assert found == ["\u03c9", "<", "log", "n"]
+
+
+def test_code_has_no_formulas(formulas):
+    page = "`$x$` and\n```sh\necho $HOME $USER\n```\n"
+    assert formulas.with_mathml(page) == page
 
 
 def test_every_file_that_is_named_is_there():
