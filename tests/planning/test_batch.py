@@ -80,8 +80,8 @@ def test_sweeps_are_those_of_solve(softmax):
         assert run.iterations[-1, i] == solution.iterations
         q = run.q[i, : mdp.n_states, : mdp.n_actions]
         assert abs(q - solution.q).max() < 1e-10
-        assert not run.q[i, mdp.n_states :].any()
-        assert not run.q[i, :, mdp.n_actions :].any()
+        assert (run.q[i, mdp.n_states :] == -np.inf).all()
+        assert (run.q[i, :, mdp.n_actions :] == -np.inf).all()
 
 
 def test_synchronous_sweeps_are_those_of_solve():
@@ -112,7 +112,8 @@ def test_initial_values_and_terminal_states():
         )
         assert count == solution.iterations
         assert abs(q[:2, :2] - solution.q).max() < 1e-12
-        assert not q[1:].any()
+        assert not q[1, :2].any()
+        assert (q[2:] == -np.inf).all()
 
 
 def test_actions_that_are_not_allowed_are_as_if_they_were_not_there():
@@ -120,7 +121,10 @@ def test_actions_that_are_not_allowed_are_as_if_they_were_not_there():
     run = value_iteration(pair, Boltzmann(10.0), tolerances=TOLERANCES, initial=0.5)
     assert run.converged.all()
     assert (run.iterations[:, 0] == run.iterations[:, 1]).all()
-    np.testing.assert_allclose(run.q[1, 0, :4], [0, *run.q[0, 0, :2], 0], rtol=1e-14)
+    np.testing.assert_allclose(run.q[1, 0, :4], [-np.inf, *run.q[0, 0, :2], -np.inf], rtol=1e-14)
+    again = value_iteration(pair, Boltzmann(10.0), tolerances=TOLERANCES, initial=run.q)
+    assert (again.iterations == 1).all()
+    np.testing.assert_allclose(again.q, run.q, atol=1e-5)
 
 
 def test_an_mdp_depends_on_nothing_beside_it():

@@ -182,6 +182,16 @@ def sweep(mdp, softmax, q):
     return rewards + mdp.discount * transitions @ softmax.value(q, where=mdp.allowed)
 
 
+def residual_of(mdp, softmax, q):
+    """How far a sweep moves the values of actions that are allowed."""
+    return np.abs(sweep(mdp, softmax, q) - q)[there(mdp)].max()
+
+
+def attained(policy, q):
+    """The policy's mean of the action values."""
+    return (policy * np.where(policy > 0, q, 0)).sum(1)
+
+
 def value_of(mdp, policy):
     """What a policy earns, by `numpy.linalg.solve`."""
     transitions, rewards = mdp.to_numpy()
@@ -215,7 +225,7 @@ def test_under_the_maximum_the_values_are_optimal(name, method):
     np.testing.assert_allclose(solution.value, best.max(1), atol=1e-8, rtol=0)
     counts = np.isfinite(best)
     np.testing.assert_allclose(solution.q[counts], best[counts], atol=1e-8, rtol=0)
-    assert np.all(solution.q[~counts] == 0)
+    assert np.all(solution.q[~counts] == -np.inf)
     earned = value_of(model(name), solution.policy)
     np.testing.assert_allclose(earned, best.max(1), atol=1e-8, rtol=0)
 
@@ -234,13 +244,13 @@ def test_under_a_softmax_all_methods_find_the_value_of_its_own_policy(name, soft
     first = solve(mdp, softmax, tolerance=1e-11)
     for method in METHODS:
         solution = solve(mdp, softmax, method=method, tolerance=1e-11)
-        residual = np.abs(sweep(mdp, softmax, solution.q) - solution.q).max()
+        residual = residual_of(mdp, softmax, solution.q)
         assert residual <= solution.residual + 1e-13 <= 2e-11, method
         np.testing.assert_allclose(
             solution.value, softmax.value(solution.q, where=mdp.allowed), rtol=1e-13
         )
         policy = solution.policy
-        np.testing.assert_allclose((policy * solution.q).sum(1), solution.value, atol=1e-11)
+        np.testing.assert_allclose(attained(policy, solution.q), solution.value, atol=1e-11)
         assert np.all(policy[~there(mdp)] == 0)
         np.testing.assert_allclose(value_of(mdp, policy), solution.value, atol=2e-9)
         np.testing.assert_allclose(solution.q, first.q, atol=2e-9)
@@ -267,7 +277,8 @@ def test_a_policy_is_evaluated_exactly(name, rng):
     method = "auto" if name == "garnet" else "shifted"  # `test_bounds` has "auto" for a mask, too
     solution = evaluate(policy, mdp, tolerance=1e-12, method=method)
     assert np.abs(solution.value - expected).max() <= solution.error_bound <= 1e-8
-    np.testing.assert_allclose((policy * solution.q).sum(1), solution.value, atol=1e-12)
+    np.testing.assert_allclose(attained(policy, solution.q), solution.value, atol=1e-12)
+    np.testing.assert_allclose(solution.softmax.value(solution.q), solution.value, atol=1e-12)
     np.testing.assert_allclose(solution.policy, policy, rtol=1e-14)
 
 
@@ -302,7 +313,45 @@ def test_one_parameter_for_each_state(method):
     np.testing.assert_allclose(solution.value, np.where(odd, *values), atol=1e-13)
     transitions, rewards = mdp.to_numpy()
     again = rewards + mdp.discount * transitions @ np.where(odd, *values)
-    np.testing.assert_allclose(solution.q, again, atol=2e-11)
+    np.testing.assert_allclose(solution.q[there(mdp)], again[there(mdp)], atol=2e-11)
+
+
+def costs():
+    """Rewards are costs, and an action that is not allowed would be the cheapest at 0."""
+    mdp = model("masked")
+    return dataclasses.replace(mdp, rewards=-1 - abs(mdp.expected_rewards))
+
+
+def test_an_action_that_is_not_allowed_is_worth_minus_infinity(tmp_path):
+    """So that those who look for the best action in `q` never find it."""
+    mdp = costs()
+    counts = there(mdp)
+    solution = solve(mdp, Max(), tolerance=1e-11)
+    assert (np.isneginf(solution.q) == ~counts).all()
+    best = solution.q.argmax(1)
+    assert counts[np.arange(mdp.n_states), best].all()
+    np.testing.assert_allclose(value_of(mdp, np.eye(3)[best]), solution.value, atol=1e-8)
+    policy = Boltzmann(3.0).policy(solution.q)
+    np.testing.assert_allclose(policy, Boltzmann(3.0).policy(solution.q, where=counts), rtol=1e-14)
+    assert (policy[~counts] == 0).all()
+    solution.save(tmp_path / "solution.npz")
+    with np.load(tmp_path / "solution.npz") as saved:
+        assert (saved["q"] == solution.q).all()
+        assert (saved["allowed"] == counts).all()
+
+
+@methods
+def test_the_values_of_a_solution_start_another_one(method):
+    mdp = costs()
+    first = solve(mdp, OWN, method="synchronous", tolerance=1e-11)
+    again = solve(mdp, OWN, method=method, initial=first.q, tolerance=1e-11)
+    assert again.iterations <= 4 < first.iterations
+    np.testing.assert_allclose(again.q, first.q, atol=1e-9)
+    assert np.isfinite([again.residual, again.error_bound, again.suboptimality_bound]).all()
+    wrong = np.where(there(mdp), first.q, 0.0)
+    wrong[:, 1] = -np.inf
+    with pytest.raises(ValueError, match="`initial` must be finite, got -inf in state "):
+        solve(mdp, OWN, method=method, initial=wrong)
 
 
 # Algorithm 2.
@@ -351,7 +400,7 @@ def algorithm_2(mdp, softmax, start, *, in_place):
                 expected = sum(p * value(seen, t) for t, p in enumerate(transitions[s][a]) if p)
                 q[s][a] = rewards[s][a] + mdp.discount * expected
                 change = max(change, abs(q[s][a] - before[s][a]))
-        yield np.array(q), change
+        yield np.where(counts, q, -np.inf), change
 
 
 @pytest.mark.parametrize("method", ["in-place", "synchronous"])
@@ -434,7 +483,7 @@ def test_the_residual_is_that_of_a_sweep_wherever_a_solve_stops(method, softmax,
             throw=False,
             history=True,
         )
-        residual = np.abs(sweep(mdp, softmax, solution.q) - solution.q).max()
+        residual = residual_of(mdp, softmax, solution.q)
         assert residual <= solution.residual * (1 + 1e-12) + 1e-12
         if not isinstance(softmax, Damped):  # a shift leaves half the range of the last change
             left = mdp.discount * solution.history[-1]

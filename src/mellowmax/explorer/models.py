@@ -2,7 +2,7 @@
 
 One with a single state that is not terminal, and two actions in it, has the form of figure 1: the
 page computes with it as with the paper's. For any other the library solves it for parameters over a
-range, and the page shows values, policies and temperatures.
+range, and the page shows values, policies and inverse temperatures.
 """
 
 from __future__ import annotations
@@ -95,13 +95,12 @@ def _solved(mdp: MDP, name: str, report: Report) -> Block:
 
 
 def _level(mdp: MDP, softmax: Softmax, parameter: float) -> Block:
-    """Values, policies and temperatures at one parameter."""
+    """Values, policies and inverse temperatures at one parameter."""
     from ..planning import solve
 
     solution = solve(mdp, softmax, throw=False)
-    where = mdp.available | mdp.terminal[:, None]
     if isinstance(softmax, Mellowmax):
-        temperatures = np.asarray(mellowmax_temperature(solution.q, parameter, where=where))
+        temperatures = np.asarray(mellowmax_temperature(solution.q, parameter, where=mdp.allowed))
     else:
         temperatures = np.full(mdp.n_states, parameter)
     return {

@@ -10,6 +10,7 @@ import dataclasses
 from typing import Any, ClassVar
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from .._common.evaluation import check_policy
 from .._typing import ArrayLike
@@ -63,7 +64,9 @@ class FixedPolicy(Softmax):
 
     def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
         """`sum(weights * q)`."""
-        return (self._along(axis) * q).sum(axis)
+        weights = self._along(axis)
+        # An action that is never taken does not count, be its value -inf.
+        return (weights * array_namespace(q).where(weights == 0, 0.0, q)).sum(axis)
 
     def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
         """The weights."""

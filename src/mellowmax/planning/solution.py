@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._common import npz
 from .._typing import Bools, Floats
 from ..softmax import Softmax
@@ -37,7 +39,7 @@ class Solution:
     """Values under a softmax, and what is known about them."""
 
     q: Floats = dataclasses.field(repr=False)
-    """`[S, A]`, the action values."""
+    """`[S, A]`, the action values; -inf for an action that is not allowed."""
     value: Floats = dataclasses.field(repr=False)
     """`[S]`, the softmax's value of each state."""
     converged: bool
@@ -81,7 +83,9 @@ class Solution:
 
     def fields(self) -> dict[str, Any]:
         """What `save` writes, by name: values, policy and what is known about them."""
-        return {"q": self.q, "value": self.value, "policy": self.policy} | self._known()
+        allowed = np.ones(self.q.shape, np.bool_) if self.allowed is None else self.allowed
+        arrays = {"q": self.q, "value": self.value, "policy": self.policy, "allowed": allowed}
+        return arrays | self._known()
 
     def _known(self) -> dict[str, Any]:
         names = ["converged", "status", "iterations", "residual", "error_bound", "method"]

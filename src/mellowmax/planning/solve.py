@@ -101,7 +101,8 @@ def solve(
         method: `"in-place"` is the paper's Algorithm 2, `"synchronous"` its simultaneous form,
             `"shifted"` adds to each sweep what a shift of all values can add, `"newton"` is
             modified policy iteration and Newton-Krylov; `"auto"` chooses and says why.
-        initial: the values to start from, a number or `[S, A]`.
+        initial: the values to start from, a number or `[S, A]`. An action that cannot be taken may
+            have any, so that the `q` of another solution will do.
         tolerance: the solve ends when an iteration changes no value by more than this (for shifted
             sweeps and Newton, apart from a shift of all values).
         max_iterations: the most iterations to take.
@@ -160,7 +161,7 @@ def _solution(problem: Problem, choice: Choice, history: bool, began: float) -> 
     q = problem.fetch(method.action_values(run.state), margins.shift)
     value = problem.fetch(evidence.value)
     return Solution(
-        q=q,
+        q=q if mdp.allowed is None else np.where(mdp.allowed, q, -np.inf),
         value=value,
         converged=status == "converged",
         status=status,
@@ -200,13 +201,14 @@ def _check(mdp: MDP, softmax: Softmax, method: str, tolerance: float, mesh: Mesh
 
 
 def _initial(initial: ArrayLike, mdp: MDP) -> float | Floats:
-    """A finite number, or finite numbers `[S, A]`."""
+    """A finite number, or `[S, A]` with finite numbers for the actions that can be taken."""
     array = checks.numbers("initial", initial)
     shape = mdp.probabilities.shape[:2]
     if array.shape not in ((), shape):
         raise ValueError(f"`initial` must be a number or have the shape {shape}, got {array.shape}")
     if array.ndim == 0:
         return checks.real("initial", float(array))
+    array = np.where(mdp.available, array, 0.0)
     checks.finite("initial", array)
     return array
 

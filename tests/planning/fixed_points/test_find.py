@@ -267,7 +267,24 @@ def test_an_action_that_is_not_allowed_is_as_if_it_were_not_there():
     assert found.complete
     expected = [point.q for point in fixed_points(model, Boltzmann(16.55))]
     np.testing.assert_allclose([point.q[:, [0, 2]] for point in found], expected, atol=1e-12)
-    assert all(point.q[0, 1] == 0 for point in found)
+    assert all(point.q[0, 1] == -np.inf for point in found)
+    only = fixed_points(masked, Mellowmax(16.55))[0]
+    assert only.residual <= 1e-14
+    assert only.q[0, 1] == -np.inf
+    trace = trace_fixed_points(masked, Boltzmann, [16.0, 17.0])
+    assert all((branch.q[:, 0, 1] == -np.inf).all() for branch in trace.branches)
+    assert len(trace.folds) == 2
+    assert all(fold.q[0, 1] == -np.inf for fold in trace.folds)
+    ranges = ((0.0, 1.0), (0.0, 1.0))
+    fields = [
+        vector_field(masked, Mellowmax(16.55), ranges=ranges, resolution=3, at=at)
+        for at in (None, only.q)
+    ]
+    whole = vector_field(model, Mellowmax(16.55), ranges=ranges, resolution=3)
+    for field in fields:
+        assert field.axes == ((0, 2), (0, 0))
+        np.testing.assert_allclose(field.dx, whole.dx, atol=1e-12)
+        np.testing.assert_allclose(field.dy, whole.dy, atol=1e-12)
     plane = vector_field(masked, Boltzmann(16.55), resolution=3)
     assert plane.axes == ((0, 2), (0, 0))
 

@@ -97,7 +97,7 @@ def test_what_the_field_takes_if_not_told():
         ),
         (
             lambda m: vector_field(m, Max(), at=[[0, math.nan], [0, 0]]),
-            "`at` must be finite, got nan",
+            "`at` must be finite, got nan in state 0, action 1",
         ),
     ],
 )

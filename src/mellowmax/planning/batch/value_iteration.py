@@ -46,7 +46,8 @@ class ValueIterationResult(NamedTuple):
     """`[T, N]`: sweeps until the largest change was below each of T tolerances, the last of these
     sweeps counted; 0 where it never was."""
     q: Floats
-    """`[N, S, A]`: action values after the sweep that met the last tolerance, or the last sweep."""
+    """`[N, S, A]`: action values after the sweep that met the last tolerance, or the last sweep;
+    -inf where there is no such state, or the action is not allowed in it."""
 
     @property
     def converged(self) -> Bools:
@@ -142,23 +143,24 @@ def value_iteration(
         blocks = [left[i : i + _BLOCK] for i in range(0, len(left), _BLOCK)]
         on_all_cores(functools.partial(advance, done=done), blocks)
         left = left[iterations[-1, left] == 0]
-    return ValueIterationResult(iterations, q)
+    return ValueIterationResult(iterations, np.where(batch.allowed, q, -np.inf))
 
 
 def _initial_values(batch: Batch, initial: ArrayLike) -> Floats:
     """`[N, S, A]`, 0 where no action can be taken."""
     values = checks.numbers("initial", initial)
-    if not np.isfinite(values).all():
-        raise ValueError(f"`initial` must be finite, got {values[~np.isfinite(values)].flat[0]}")
     by_mdp = values.reshape(*values.shape, *([1] * (3 - values.ndim)))
     shape = batch.rewards.shape
     try:
-        return np.where(batch.available, np.broadcast_to(by_mdp, shape), 0.0)
+        q = np.where(batch.available, np.broadcast_to(by_mdp, shape), 0.0)
     except ValueError as error:
         raise ValueError(
             f"`initial` must be a number, one for each of the {len(batch)} MDPs, or broadcast to "
             f"{shape}, got the shape {values.shape}"
         ) from error
+    if not np.isfinite(q).all():
+        raise ValueError(f"`initial` must be finite, got {q[~np.isfinite(q)].flat[0]}")
+    return q
 
 
 _Block: TypeAlias = tuple[jax.Array, jax.Array, jax.Array]  # [S, A, B], [S, A, S, B], [S, A, B]

@@ -74,7 +74,7 @@ def fixed_points(
     model = SweepMap.of(mdp)
     if softmax.non_expansion:
         point = fixed_point(model, softmax, only_fixed_point(model, softmax))
-        if point.residual > tolerance * abs(point.q).max():
+        if point.residual > tolerance * abs(model.q(point.value)).max():
             raise RuntimeError(
                 f"no fixed point of {softmax} was found with a residual within `tolerance`, "
                 f"got {point.residual:g}"

@@ -23,7 +23,7 @@ class FixedPoint:
     """Action values that a sweep leaves as they are."""
 
     q: Floats
-    """Action values, `[S, A]`; 0 for an action that is not allowed."""
+    """Action values, `[S, A]`; -inf for an action that is not allowed."""
     value: Floats
     """State values, `[S]`."""
     residual: float
@@ -77,7 +77,7 @@ def fixed_point(model: SweepMap, softmax: Softmax, v: Floats) -> FixedPoint:
         inverse = np.linalg.inv(np.eye(len(v)) - jacobian)
         index *= bool(abs(inverse).sum(-1).max() < 1 / _DEGENERATE)
     radius = float(spectral_radius(jacobian))
-    return FixedPoint(read_only(q), read_only(v), residual, radius, index)
+    return FixedPoint(read_only(model.shown(q)), read_only(v), residual, radius, index)
 
 
 def distinct(model: SweepMap, softmax: Softmax, values: Floats) -> tuple[FixedPoint, ...]:

@@ -87,6 +87,10 @@ class SweepMap:
         expected = v @ rows.T if rows.ndim == 2 else rows @ v[..., None]
         return self.rewards + expected.reshape(*v.shape[:-1], n_states, n_actions)
 
+    def shown(self, q: Floats) -> Floats:
+        """Action values as a caller gets them: -inf for an action that is not allowed."""
+        return q if self.allowed is None else np.where(self.allowed, q, -np.inf)
+
     def value(self, softmax: Softmax, q: Floats) -> Floats:
         """`f(q)`, one value for each state."""
         return np.asarray(softmax.value(q, where=self.allowed), np.float64)

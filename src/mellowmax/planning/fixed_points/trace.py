@@ -33,7 +33,7 @@ class Branch:
     parameters: Floats
     """`[N]`, in order along the curve; those asked for and those of its folds are among them."""
     q: Floats
-    """Action values, `[N, S, A]`."""
+    """Action values, `[N, S, A]`; -inf for an action that is not allowed."""
     value: Floats
     """State values, `[N, S]`."""
     spectral_radius: Floats
@@ -53,7 +53,7 @@ class Fold:
 
     parameter: float
     q: Floats
-    """Action values, `[S, A]`."""
+    """Action values, `[S, A]`; -inf for an action that is not allowed."""
     value: Floats
     """State values, `[S]`."""
 
@@ -176,10 +176,11 @@ def _branch(curve: Curve, path: list[Point], closed: bool) -> Branch:
         for p, v in zip(parameters, values, strict=True)
     )
     radii = [float(spectral_radius(jacobian)) for jacobian in jacobians]
-    q = curve.model.q(values)
+    q = curve.model.shown(curve.model.q(values))
     return Branch(read_only(parameters), read_only(q), read_only(values), read_only(radii), closed)
 
 
 def _fold(curve: Curve, point: Point) -> Fold:
     v = point[:-1] * curve.unit
-    return Fold(curve.parameter(point), read_only(curve.model.q(v)), read_only(v))
+    q = curve.model.shown(curve.model.q(v))
+    return Fold(curve.parameter(point), read_only(q), read_only(v))

@@ -55,8 +55,8 @@ def vector_field(
             and the first action of the first state that is not terminal, as in figures 5 and 6.
         ranges: `((x0, x1), (y0, y1))`; None for the values that policies can have.
         resolution: how many points each axis has.
-        at: `[S, A]`, where all other action values are held; None for the lowest fixed point, so
-            that the plane goes through it.
+        at: `[S, A]`, where all other action values are held, finite for every action that is
+            allowed; None for the lowest fixed point, so that the plane goes through it.
 
     Returns:
         A `VectorField`.
@@ -83,7 +83,7 @@ def vector_field(
     (x0, x1), (y0, y1) = _ranges(model, checked) if ranges is None else _checked_ranges(ranges)
     x, y = np.linspace(x0, x1, resolution), np.linspace(y0, y1, resolution)
     q = np.empty((resolution, *model.rewards.shape))
-    q[...] = _lowest(mdp, softmax) if at is None else _held(model, at)
+    q[...] = _lowest(mdp, softmax) if at is None else _held(mdp, at)
     dx, dy = np.empty((2, resolution, resolution))
     q[:, s, a] = x
     for row, height in enumerate(y):
@@ -144,10 +144,10 @@ def _lowest(mdp: MDP, softmax: Softmax) -> Floats:
     return points[0].q
 
 
-def _held(model: SweepMap, at: ArrayLike) -> Floats:
-    held = checks.numbers("at", at)
-    if held.shape != model.rewards.shape:
-        raise ValueError(f"`at` must have the shape {model.rewards.shape}, got {held.shape}")
-    if not np.isfinite(held).all():
-        raise ValueError(f"`at` must be finite, got {held[~np.isfinite(held)][0]}")
+def _held(mdp: MDP, at: ArrayLike) -> Floats:
+    held, shape = checks.numbers("at", at), mdp.probabilities.shape[:2]
+    if held.shape != shape:
+        raise ValueError(f"`at` must have the shape {shape}, got {held.shape}")
+    counts = True if mdp.allowed is None else mdp.allowed
+    checks.finite("at", np.where(counts, held, 0.0))
     return held
