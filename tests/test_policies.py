@@ -186,3 +186,25 @@ def test_an_accelerator_finds_the_temperatures_that_a_cpu_finds(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     got = mm.mellowmax_temperature(jax.numpy.asarray(q), 7.0)
     np.testing.assert_allclose(got, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("omega", [0.0, -0.0])
+def test_at_0_the_policy_is_uniform_over_actions_that_have_weight(omega, library):
+    for q, expected in (
+        ([-np.inf, 0.0, 1.0], [0, 0.5, 0.5]),
+        ([-np.inf, -np.inf, 1.0], [0, 0, 1]),
+        ([-np.inf, -np.inf, -np.inf], [1 / 3, 1 / 3, 1 / 3]),
+    ):
+        found = library.to_numpy(mm.mellowmax_policy(library.array(q), omega))
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
+        boltzmann = library.to_numpy(mm.boltzmann_policy(library.array(q), omega))
+        np.testing.assert_allclose(found, boltzmann, rtol=1e-15)
+
+
+def test_more_than_64_bits_are_refused():
+    q = np.array([0.0, 1.0], dtype=np.longdouble)
+    if q.dtype.itemsize == 8:
+        pytest.skip("here a long double is a double")
+    for function in (mm.mellowmax, mm.mellowmax_policy, mm.mellowmax_temperature, mm.boltzmann):
+        with pytest.raises(TypeError, match="`q` must be numbers of at most 64 bits, got"):
+            function(q, 5.0)

@@ -198,6 +198,9 @@ class _Rows:
             values = xp.astype(values, kinds["real floating"])
         elif not xp.isdtype(values.dtype, "real floating"):
             raise TypeError(f"`q` must be real numbers, got an array of {values.dtype}")
+        if xp.finfo(values.dtype).bits > 64:
+            rule = "must be numbers of at most 64 bits"
+            raise TypeError(f"`q` {rule}, got an array of {values.dtype}")
         self.dtype = values.dtype
         if xp.finfo(values.dtype).bits < 32:  # half precision is computed in single
             values = xp.astype(values, xp.float32)

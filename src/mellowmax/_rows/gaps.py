@@ -256,7 +256,7 @@ def unit_row(xp: Namespace, g: Gaps) -> UnitRow:
     """
     narrow = g.strength * g.range < 4 * xp.finfo(g.gap.dtype).eps ** 0.25
     rows = infinitely_wide(xp, g)
-    narrow = narrow if rows is None else narrow & ~rows
+    narrow = narrow if rows is None else (narrow & ~rows) | (g.strength == 0)
     by_strength = units(xp, g.strength)
     by_range = units(xp, xp.where(g.range == 0, 1.0, g.range))
     length = xp.minimum(1 / by_strength, by_range)
