@@ -72,7 +72,7 @@ def temperatures(axes: plt.Axes) -> None:
     axes.axhline(10, color="#D55E00", linewidth=1)
     axes.text(59, 8.2, "a fixed bracket ends at 10", color="#D55E00", ha="right")
     axes.set(xlabel="$\\omega$", ylabel="inverse temperature $b$", ylim=(0, 35))
-    axes.set_title("Mellowmax's policy finds its own temperature")
+    axes.set_title("The inverse temperature of mellowmax's policy")
     axes.legend(frameon=False, loc="upper left")
 
 

@@ -4,8 +4,8 @@ Each is the policy that attains its operator: `sum(policy(q) * q) == operator(q)
 that is the distribution of largest entropy among those that do (section 6): a Boltzmann policy
 whose inverse temperature is solved for in each row.
 
-All of them are differentiable; `mellowmax_policy` through its temperature too, by the implicit
-function theorem, to any order.
+All of them are differentiable; `mellowmax_policy` through its inverse temperature too, by the
+implicit function theorem, to any order.
 """
 
 from __future__ import annotations

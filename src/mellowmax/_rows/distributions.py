@@ -82,7 +82,7 @@ def _log_boltzmann(xp: Namespace, q: Array, beta: Array, mask: Array | None) -> 
 def _mellowmax(
     xp: Namespace, q: Array, omega: Array, mask: Array | None, temperature: Array
 ) -> Array:
-    """Proportional to exp(b * q), with the temperature that earns mellowmax."""
+    """Proportional to exp(b * q), with the inverse temperature that earns mellowmax."""
     return policy_weights(xp, gaps(xp, q, omega, mask), temperature)
 
 

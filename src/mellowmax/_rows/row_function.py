@@ -53,7 +53,7 @@ class RowFunction:
             `q` and, where it has one, to the parameter. They are used instead of differentiating
             through the kernel, and are differentiated in turn for the higher orders.
         given: the function of rows whose result the kernel takes as a fourth array, as mellowmax's
-            policy needs the temperature, which hangs on the row and on omega.
+            policy needs the inverse temperature, which depends on the row and on omega.
         on_accelerator: the kernel that JAX takes there, if it is another.
         has_extremes: does the kernel compute much that only rows with extreme numbers need? Then
             JAX compiles it without that too, and on a CPU tests each chunk. (Other libraries know

@@ -18,11 +18,12 @@ they have. Then `b` is so small that all others are ties to rounding: their gaps
 becomes the `d`, and the same search finds the root in units of the nearest far gap. Such a row is
 called tied.
 
-So there are two measures of the temperature. The *relative temperature* of a row is `b / omega`, a
-number from 0 to 1 (times the parts that a small omega is counted in, `_parts_of_omega`), or if the
-row is tied `-b` in units of the nearest far gap: its sign tells them apart. Either is a number that
-every dtype can hold, where `b` itself may not be, and so is its derivative: that of the implicit
-function, in closed form. Policies are computed from it.
+So there are two measures of the inverse temperature. The *relative temperature* of a row, short for
+its relative inverse temperature, is `b / omega`, a number from 0 to 1 (times the parts that a small
+omega is counted in, `_parts_of_omega`), or if the row is tied `-b` in units of the nearest far gap:
+its sign tells them apart. Either is a number that every dtype can hold, where `b` itself may not
+be, and so is its derivative: that of the implicit function, in closed form. Policies are computed
+from it.
 """
 
 from __future__ import annotations
@@ -85,9 +86,9 @@ def _far_actions(xp: Namespace, g: Gaps) -> _Far:
 
 
 def _parts_of_omega(xp: Namespace, g: Gaps) -> Array:
-    """How many parts omega is divided into, to count the temperature in: a power of two.
+    """How many parts omega is divided into, to count the inverse temperature in: a power of two.
 
-    The temperature of a wide row is a small fraction of a small omega, and moves by a small
+    The inverse temperature of a wide row is a small fraction of a small omega, and moves by a small
     fraction of that when a huge value does; and `|omega| * gap` may overflow where `b * gap` does
     not. Neither happens in parts.
     """
@@ -337,7 +338,7 @@ relative_temperature = RowFunction(
 define_search(_relative_temperature)
 
 
-# The temperature itself.
+# The inverse temperature itself.
 
 
 def _temperature(xp: Namespace, q: Array, omega: Array, mask: Array | None, at: Array) -> Array:
@@ -350,7 +351,7 @@ def _temperature(xp: Namespace, q: Array, omega: Array, mask: Array | None, at: 
 
 
 def _in_callers_numbers(xp: Namespace, g: Gaps, omega: Array, at: Array, x: Array) -> Array:
-    """What a temperature `x` relative to the row at `at` is worth; 0 where omega is infinite."""
+    """What an inverse temperature `x` relative to the row is worth; 0 where omega is infinite."""
     worth = omega if g.infinite is None else xp.where(g.infinite, 0.0, omega)
     ordinary = x / _parts_of_omega(xp, g) * worth
     if g.ordinary or truth(xp.any(at < 0)) is False:

@@ -44,9 +44,9 @@ def explore(
     Example: mellowmax explore FrozenLake-v1 --save page.html
 
     It shows the paper's two-state MDP, or MODEL. A MODEL with two actions and a single state that
-    is not terminal is live. Of any other, the page shows values, policies and temperatures over a
-    range of the parameter. The page is served to this machine only, until Ctrl-C. It is one file
-    that needs no network. The exit code is 0, and 2 for a wrong argument.
+    is not terminal is live. Of any other, the page shows values, policies and inverse temperatures
+    over a range of the parameter. The page is served to this machine only, until Ctrl-C. It is one
+    file that needs no network. The exit code is 0, and 2 for a wrong argument.
     """
     with errors_in_one_sentence():
         from ..explorer import PageServer, page, write_page

@@ -123,7 +123,7 @@ def train(
     ] = None,
     through_temperature: Annotated[
         bool | None,
-        _option("reinforce: let the gradient flow through mellowmax's temperature.", "yes"),
+        _option("reinforce: let the gradient flow through mellowmax's inverse temperature.", "yes"),
     ] = None,
     target: Annotated[
         int | None,

@@ -1,8 +1,8 @@
 """A policy network: a few layers, and a softmax as the last one.
 
 The outputs of the layers are treated as action values, and the softmax's own policy turns them into
-probabilities (section 7.3). With mellowmax the gradient flows through the temperature that is
-solved for in each state; `HeldTemperature` leaves that part out.
+probabilities (section 7.3). With mellowmax the gradient flows through the inverse temperature that
+is solved for in each state; `HeldTemperature` leaves that part out.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ class Policy(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class HeldTemperature(Mellowmax):
-    """Mellowmax, with the temperature of its policy held fixed when it is differentiated.
+    """Mellowmax, with the inverse temperature of its policy held fixed when it is differentiated.
 
     The policy is the same; its gradient is that of a Boltzmann policy with this state's
-    temperature, which is not the gradient of the policy.
+    inverse temperature, which is not the gradient of the policy.
 
     Examples:
         >>> from mellowmax import Mellowmax

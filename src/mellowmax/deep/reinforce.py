@@ -292,7 +292,8 @@ def reinforce(
         minibatch: steps in each optimiser step, in random order; the gradient is the mean over
             them. None for all steps of the batch at once.
         epochs: how often the minibatches go through all steps of a batch.
-        through_temperature: let the gradient flow through the temperature of mellowmax's policy?
+        through_temperature: let the gradient flow through the inverse temperature of mellowmax's
+            policy?
         optimiser: of optax, with or without a learning rate of its own: `optax.adam(0.02)`, for
             which `learning_rate` must be None, or `optax.scale_by_adam()`, which it multiplies.
             Which of the two it is shows when it is tried out on a gradient.

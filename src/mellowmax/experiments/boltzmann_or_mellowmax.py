@@ -19,8 +19,9 @@ __all__ = ["BoltzmannOrMellowmax"]
 class BoltzmannOrMellowmax(Softmax):
     """Boltzmann's policy or mellowmax's, as a number says; for JAX arrays.
 
-    Mellowmax's policy is Boltzmann's at the temperature of the row, and so is its gradient once the
-    temperature's is followed: both need one formula, with one temperature or another.
+    Mellowmax's policy is Boltzmann's at the inverse temperature of the row, and so is its gradient
+    once the inverse temperature's is followed: both need one formula, with one inverse temperature
+    or another.
 
     Examples:
         >>> q = jnp.array([0.0, 1.0, 3.0])
@@ -35,7 +36,7 @@ class BoltzmannOrMellowmax(Softmax):
     is_mellowmax: Any
     """1, or 0 for Boltzmann's."""
     through_temperature: Any = 1.0
-    """1 to differentiate through mellowmax's temperature, or 0 to hold it still."""
+    """1 to differentiate through mellowmax's inverse temperature, or 0 to hold it still."""
 
     def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """Probabilities of the actions."""

@@ -59,12 +59,12 @@ def peaks(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def gradients(runs: pd.DataFrame, through: str, held: str) -> pd.DataFrame:
-    """What the gradient through mellowmax's temperature is worth, by omega.
+    """What the gradient through mellowmax's inverse temperature is worth, by omega.
 
     Args:
         runs: a row for each run.
-        through: the part with the gradient through the temperature.
-        held: the part with the temperature held fixed.
+        through: the part with the gradient through the inverse temperature.
+        held: the part with the inverse temperature held fixed.
     """
     of_policy = runs[runs["policy"] == "mellowmax"]
     with_it, without = (of_policy[of_policy["part"] == part] for part in (through, held))

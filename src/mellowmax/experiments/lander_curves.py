@@ -88,7 +88,7 @@ def draw_parts(means: pd.DataFrame, figure_part: str, held_part: str) -> Figure:
     Args:
         means: of all parts.
         figure_part: the name of the figure's own, which the part below is drawn beside.
-        held_part: the name of that with mellowmax's temperature held fixed.
+        held_part: the name of that with mellowmax's inverse temperature held fixed.
     """
     parts = [part for part in means["part"].unique() if part != figure_part]
     figure, axes = style.figure(2, -(-len(parts) // 2), height=3.4)
@@ -100,7 +100,7 @@ def draw_parts(means: pd.DataFrame, figure_part: str, held_part: str) -> Figure:
                 _points(axis, ours.sort_values("parameter"), policy, policy)
         if part == held_part:
             through = means[(means["policy"] == "mellowmax") & (means["part"] == figure_part)]
-            label = "mellowmax, through the temperature"
+            label = "mellowmax, through the inverse temperature"
             grey = {"color": "#999999", "linestyle": ":"}
             _points(axis, through.sort_values("parameter"), "mellowmax", label, **grey)
         axis.set(title=part, xlabel="beta or omega", ylabel=ylabel)

@@ -1,8 +1,8 @@
 """What is trained for figure 11, part by part.
 
 The figure itself is ten settings in the environment of the paper's time. Beside it are the same in
-today's environment, with the learning rate that the paper states, with mellowmax's temperature held
-fixed, and over a finer grid of parameters.
+today's environment, with the learning rate that the paper states, with mellowmax's inverse
+temperature held fixed, and over a finer grid of parameters.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def setting_rows(
         reading: of what the paper leaves open.
         parameters: those of each policy.
         repeats: how many rows a setting has; each has runs of its own.
-        through_temperature: let the gradient flow through mellowmax's temperature?
+        through_temperature: let the gradient flow through mellowmax's inverse temperature?
     """
     return [
         {

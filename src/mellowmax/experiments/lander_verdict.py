@@ -128,12 +128,12 @@ def _others(peaks: pd.DataFrame) -> str:
 
 
 def _gradient(gradients: pd.DataFrame) -> str:
-    """What the gradient through the temperature is worth where mellowmax earns most with it."""
+    """What the gradient through the inverse temperature is worth where mellowmax earns most."""
     if gradients.empty:
         return ""
     row = gradients.loc[gradients["through"].idxmax()]
     return (
-        f"The gradient through the temperature is worth {row['difference']:.1f} at omega "
+        f"The gradient through the inverse temperature is worth {row['difference']:.1f} at omega "
         f"{row['omega']:g} (95 %: {row['low']:.1f} to {row['high']:.1f})."
     )
 

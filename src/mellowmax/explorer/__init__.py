@@ -1,4 +1,4 @@
-"""The explorer: one page on which a reader turns the temperature and sees planning break and heal.
+"""The explorer: a page to turn the inverse temperature and see planning break and heal.
 
 `page` makes it, `write_page` writes it, and `PageServer` serves it. What Python computes for it are
 blocks: `exhibits` are those of its gallery, `landing` makes another one, and `model` is for a

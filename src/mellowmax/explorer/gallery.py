@@ -1,8 +1,8 @@
 """What the package has for the page's gallery: the multi-passenger taxi, and landings.
 
-Of the taxi there are the policy and the temperature in each cell as omega turns (`docs/figures.py`
-writes them); the landings are episodes of a lander in training (`docs/landings.py`). All is
-computed once and lies in `data`, so that the page needs no JAX.
+Of the taxi there are the policy and the inverse temperature in each cell as omega turns
+(`docs/figures.py` writes them); the landings are episodes of a lander in training
+(`docs/landings.py`). All is computed once and lies in `data`, so that the page needs no JAX.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The actions of many policies at once: on a GPU in one kernel.
 
 A step of an episode needs little arithmetic for its action: the products of a small network, a
-temperature, a choice. As some thirty kernels of XLA's, launching them takes longer than they do.
+inverse temperature, a choice. As some thirty kernels of XLA's, launching them takes longer than
+they do.
 """
 
 from __future__ import annotations

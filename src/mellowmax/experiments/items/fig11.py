@@ -2,7 +2,7 @@
 
 The figure is the mean of 400 runs of 40,000 episodes for each of ten settings. Beside it are
 trained: the same in today's environment, with the learning rate that the paper states, with
-mellowmax's temperature held fixed, and over a finer grid of parameters. A cell is what is
+mellowmax's inverse temperature held fixed, and over a finer grid of parameters. A cell is what is
 trained together; it keeps what has been learned, so it can be stopped at any moment and resumed,
 also on another machine.
 
@@ -77,7 +77,8 @@ CAPTIONS = {
     "others": Caption(
         "The mean return over all episodes in each of the other parts, with 95 % intervals: in "
         "today's environment, with the learning rate that the paper states, with mellowmax's "
-        "temperature held fixed (beside the figure's own), and over a finer grid of parameters.",
+        "inverse temperature held fixed (beside the figure's own), and over a finer grid of "
+        "parameters.",
         "Four panels of mean return against the parameter.",
     ),
 }
@@ -141,8 +142,8 @@ COLUMNS = {
     },
     "gradients": {
         "omega": "of mellowmax",
-        "through": "mean return with the gradient through the temperature",
-        "held": "mean return with the temperature held fixed",
+        "through": "mean return with the gradient through the inverse temperature",
+        "held": "mean return with the inverse temperature held fixed",
         "difference": "how much more the former earns",
         "low": "the lower end of its 95 % interval",
         "high": "the upper end",

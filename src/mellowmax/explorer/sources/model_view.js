@@ -1,4 +1,4 @@
-/** A larger model of the reader's: values, and a state's policy and temperature, over the parameter. */
+/** A larger model of the reader's: values, and a state's policy and inverse temperature, over the parameter. */
 
 import { Chart } from "./chart.js";
 import { value } from "./words.js";
