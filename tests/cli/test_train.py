@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import os
@@ -42,10 +43,26 @@ import gymnasium
 from gymnasium.envs.classic_control import CartPoleEnv
 
 class Failing(CartPoleEnv):
-    def step(self, action):
-        raise KeyError("the\\nlander has gone")
+    error, left = None, 0
 
-gymnasium.register("Failing-v0", entry_point=Failing)
+    def step(self, action):
+        Failing.left -= 1
+        if Failing.left < 0:
+            raise self.error
+        return super().step(action)
+
+class Lost(Failing):
+    error = KeyError("the\\nlander has gone")
+
+class Late(Failing):
+    error = ValueError("the lander\\nhas gone")
+
+class Unmade(CartPoleEnv):
+    def __init__(self):
+        raise KeyError("no lander")
+
+for kind in (Lost, Late, Unmade):
+    gymnasium.register(f"{kind.__name__}-v0", entry_point=kind)
 """
 
 
@@ -178,6 +195,11 @@ def test_what_is_written_is_what_is_said(undisturbed):
     ("arguments", "sentence"),
     [
         (("Nowhere-v0", "--parameter", 8), "got 'Nowhere-v0': Environment `Nowhere` doesn't exist"),
+        (
+            ("CartPole", "--parameter", 8),
+            "`ENV` must be the id of a Gymnasium environment with its "
+            "version, such as 'CartPole-v1', got 'CartPole'",
+        ),
         (("Pendulum-v1", "--parameter", 8), "must have discrete actions, got Box(-2.0, 2.0, (1,)"),
         (("LunarLanderContinuous-v3", "--parameter", 8), "must have discrete actions, got Box(-1"),
         (("CartPole-v1",), "`--parameter` must be given for mellowmax, got none"),
@@ -279,12 +301,33 @@ def test_a_damaged_checkpoint_is_named(tmp_path, undisturbed):
     assert contents(tmp_path) == before
 
 
-def test_an_environment_that_fails_in_its_process_is_one_sentence(tmp_path, monkeypatch):
+@pytest.fixture
+def failing(tmp_path, monkeypatch):
+    """Arguments of trainings in environments that fail."""
     (tmp_path / "failing.py").write_text(FAILING)
     monkeypatch.syspath_prepend(tmp_path)
-    arguments = (*TRAIN[2:], "--workers", 1, "--out", tmp_path / "out")
-    done = call("train", "failing:Failing-v0", *arguments)
-    assert_one_sentence(done, "a process of environments failed: KeyError", code=1)
+    return (*TRAIN[2:], "--out", tmp_path / "out")
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_environment_that_fails_is_one_sentence(failing, workers):
+    done = call("train", "failing:Lost-v0", *failing, "--workers", workers)
+    sentence = r"an environment failed: KeyError: 'the\nlander has gone'"
+    assert_one_sentence(done, sentence, code=1)
+
+
+def test_an_environment_that_fails_late_is_no_wrong_argument(tmp_path, failing):
+    """The code is not 2, after which nothing has been written: there is a checkpoint."""
+    importlib.import_module("failing").Failing.left = 3000
+    done = call("train", "failing:Late-v0", *failing, "--workers", 0, "--quiet")
+    assert_one_sentence(done, "an environment failed: ValueError: the lander has gone", code=1)
+    assert episodes_in(tmp_path / "out" / "runs-00000.npz") > 0
+
+
+def test_an_environment_that_cannot_be_made_is_one_sentence(tmp_path, failing):
+    done = call("train", "failing:Unmade-v0", *failing)
+    assert_one_sentence(done, "that can be made, got 'failing:Unmade-v0': KeyError: 'no lander'")
+    assert not (tmp_path / "out").exists()
 
 
 def test_help_has_an_example_and_the_defaults_of_the_library():

@@ -50,6 +50,25 @@ def test_another_kind_is_refused(make, sentence):
         VectorRollouts(make)
 
 
+@pytest.mark.parametrize(
+    ("place", "said", "rule"),
+    [
+        (0, np.zeros((4, 1)), "observations that are numbers with the shape (4, 4), got an array"),
+        (1, np.zeros((4, 1)), "rewards that are numbers with the shape (4,), got an array"),
+        (2, ["False"] * 4, "`terminated` that are booleans with the shape (4,), got ['False', "),
+    ],
+)
+def test_what_they_have_not_declared_is_one_sentence(place, said, rule):
+    class Wrong(gymnasium.vector.VectorWrapper):
+        def step(self, actions):
+            right = super().step(actions)
+            return *right[:place], said, *right[place + 1 :]
+
+    with pytest.raises(RuntimeError) as error:
+        train(LEARNER, VectorRollouts(lambda count: Wrong(make(count))), episodes=4)
+    assert str(error.value).startswith(f"`environment` must return {rule}")
+
+
 def test_envpool_trains():
     envpool = pytest.importorskip(
         "envpool", reason="envpool is not installed: `make howto` does it"

@@ -199,19 +199,81 @@ def test_an_environment_that_fails_says_why_in_one_line():
         fleet.step(np.array([0, 0, -1, -1]))
         with pytest.raises(RuntimeError) as error:
             fleet.step(np.array([-1, 0, -1, -1]))
-        assert str(error.value) == ("a process of environments failed: KeyError: 'no such wheel'")
+        assert str(error.value) == "an environment failed: KeyError: 'no such wheel'"
     assert not any(map(is_there, pids))
-    with contextlib.closing(Fleet(odd_one(at_step=1, error=KeyError("wheel")), 1)) as fleet:
+    raised = ValueError("no\nwheel")
+    with contextlib.closing(Fleet(odd_one(at_step=1, error=raised), 1)) as fleet:
         fleet.reset(seed=0)
-        with pytest.raises(KeyError, match="wheel"):  # in this process, as it is
+        with pytest.raises(
+            RuntimeError, match=r"^an environment failed: ValueError: no wheel$"
+        ) as e:
             fleet.step(np.array([0]))
+        assert e.value.__cause__ is raised  # in this process, with its traceback
+
+
+def wrong_one(**wrong):
+    """What makes an environment that declares `Box(4,)`, and returns something else in a step."""
+
+    class Wrong(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(-1, 1, (4,))
+        action_space = gymnasium.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            return np.zeros(4, np.float32), {}
+
+        def step(self, action):
+            right = {"seen": np.zeros(4), "reward": 1, "terminated": np.bool_(0), "truncated": 0}
+            return *(right | wrong).values(), {}
+
+    return Wrong
+
+
+SHAPE = "return observations of numbers with the shape (4,), as its observation space says, got "
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [
+        ({"seen": 0.5}, f"{SHAPE}0.5"),
+        ({"seen": np.zeros(1)}, f"{SHAPE}an array of float64 with the shape (1,)"),
+        ({"seen": np.zeros((1, 4))}, f"{SHAPE}an array of float64 with the shape (1, 4)"),
+        ({"seen": [[1], [2, 3]]}, f"{SHAPE}[[1], [2, 3]]"),
+        ({"reward": "1.5"}, "return a number as `reward`, got '1.5'"),
+        ({"reward": 10**400}, "return a number as `reward`, got 1000"),
+        ({"terminated": "False"}, "return True or False as `terminated`, got 'False'"),
+        ({"truncated": None}, "return True or False as `truncated`, got None"),
+        (
+            {"sixth": 1},
+            "return an observation, a reward, `terminated`, `truncated` and `info` from ",
+        ),
+    ],
+    ids=repr,
+)
+def test_what_an_environment_has_not_declared_is_one_sentence(wrong, rule, workers):
+    with contextlib.closing(Fleet(wrong_one(**wrong), 2, workers=workers)) as fleet:
+        fleet.reset(seed=0)
+        with pytest.raises(RuntimeError) as error:
+            fleet.step(np.array([0, 1]))
+    assert str(error.value).startswith(f"`environment` must {rule}")
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_numbers_and_flags_of_any_kind_are_taken():
+    right = {"seen": [1, 2, 3, 4], "reward": np.float32(1.5), "terminated": np.array(True)}
+    with contextlib.closing(Fleet(wrong_one(**right), 1)) as fleet:
+        fleet.reset(seed=0)
+        seen, rewards, terminated, truncated, _ = fleet.step(np.array([0]))
+    assert seen.tolist() == [[1, 2, 3, 4]]
+    assert (rewards[0], terminated[0], truncated[0]) == (1.5, True, False)
 
 
 def test_an_environment_that_cannot_be_made_in_its_process_says_why():
     """And the processes that had begun are ended, or Python would warn of them."""
     with pytest.raises(RuntimeError) as error:
         Fleet(odd_one(fails_elsewhere_than=os.getpid()), 2, workers=2)
-    assert str(error.value) == "a process of environments failed: in this process"
+    assert str(error.value) == "an environment failed: OSError: no display in this process"
     del error  # and with it what was made
     gc.collect()
 
@@ -223,7 +285,7 @@ def test_a_process_that_is_killed_is_an_error_and_the_others_are_closed():
         os.waitid(os.P_PID, one, os.WEXITED | os.WNOWAIT)
         with pytest.raises(RuntimeError) as error:
             fleet.step(np.array([0, 0]))
-        assert str(error.value) == "a process of environments failed: it ended"
+        assert str(error.value) == "an environment failed: its process has ended"
     assert not any(map(is_there, (one, other)))
 
 
@@ -278,3 +340,8 @@ def test_a_bad_number_of_processes_or_id_is_one_sentence():
         Fleet("CartPole-v1", 2, workers=-1)
     with pytest.raises(ValueError, match=r"^`environment` must be the id of .*, got 'CartPole-v9'"):
         Fleet("CartPole-v9", 2)
+    rule = "`environment` must be the id of a Gymnasium environment with its version"
+    with pytest.raises(ValueError, match=f"^{rule}, such as 'CartPole-v1', got 'CartPole'$"):
+        Fleet("CartPole", 2)
+    with pytest.raises(ValueError, match=f"^{rule}, such as 'gymnasium:CartPole-v1', got 'gym"):
+        Fleet("gymnasium:CartPole", 2)

@@ -9,7 +9,7 @@ import pytest
 
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean
 from mellowmax.environments.gymnasium import MultiPassengerTaxi, TabularEnv
-from mellowmax.learning import expected_sarsa, q_learning, sarsa, train
+from mellowmax.learning import evaluate, expected_sarsa, q_learning, sarsa, train
 from mellowmax.mdp import MDP, garnet
 from mellowmax.planning import fixed_points
 
@@ -121,8 +121,60 @@ def test_masked_actions_are_never_taken(kind):
     run = train(learner, TabularEnv(mdp), steps=1500, action_mask=True)
     assert (run.q[0, ~allowed] == 7.0).all()
     assert (run.q[0, allowed] != 7.0).all()
-    with pytest.raises(ValueError, match="`action` must be allowed in state"):
+    with pytest.raises(RuntimeError, match="`action` must be allowed in state"):
         train(learner, TabularEnv(mdp), steps=500)
+
+
+class Wrong(gymnasium.Wrapper):
+    """FrozenLake, with some of what a step returns replaced."""
+
+    def __init__(self, changed):
+        super().__init__(gymnasium.make("FrozenLake-v1"))
+        self.changed = changed
+
+    def step(self, action):
+        names = ("state", "reward", "terminated", "truncated", "info")
+        said = dict(zip(names, super().step(action), strict=True))
+        return tuple((said | self.changed).values())
+
+
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        ({"state": 16}, "return observations in Discrete(16), its observation space, got 16"),
+        ({"state": np.array([1])}, "return observations in Discrete(16), its observation space, "
+         "got an array of int64 with the shape (1,)"),
+        ({"reward": "1.5"}, "return a number as `reward`, got '1.5'"),
+        ({"terminated": "False"}, "return True or False as `terminated`, got 'False'"),
+    ],
+)  # fmt: skip
+def test_what_an_environment_has_not_declared_is_one_sentence(changed, rule):
+    """Whether it is the environment itself or a function that makes it."""
+    sentence = f"`environment` must {rule}"
+    with pytest.raises(RuntimeError) as error:
+        train(sarsa(Boltzmann(1.0), 0.1), Wrong(changed), steps=10)
+    assert str(error.value) == sentence
+    with pytest.raises(RuntimeError) as error:
+        evaluate(np.full((16, 4), 0.25), lambda: Wrong(changed), episodes=1)
+    assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("info", "got"),
+    [
+        ({}, "None"),
+        ({"action_mask": [True]}, "[True]"),
+        ({"action_mask": ["False"] * 4}, "['False', 'False', 'False', 'False']"),
+    ],
+)
+def test_a_mask_that_does_not_fit_is_one_sentence(info, got):
+    rule = "`environment` must give `info['action_mask']` with 4 entries of 0 and 1, got "
+    env = Wrong({"info": info})
+    right = {"action_mask": np.ones(4, np.int8)}
+    env.reset = lambda **options: (env.env.reset(**options)[0], right)
+    with pytest.raises(RuntimeError) as error:
+        train(sarsa(Boltzmann(1.0), 0.1), env, steps=10, action_mask=True)
+    assert str(error.value) == rule + got
 
 
 def test_a_run_depends_on_its_setting_its_seed_and_its_number_alone():

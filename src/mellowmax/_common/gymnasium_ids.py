@@ -6,6 +6,8 @@ names the module, as in `gymnasium.make("mellowmax.environments:mellowmax/TwoSta
 
 from __future__ import annotations
 
+import importlib
+import re
 from typing import TYPE_CHECKING, Any
 
 from .extras import needed_by
@@ -45,15 +47,38 @@ def make(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
     """The Gymnasium environment of an id, ours included, with Gymnasium's own options.
 
     Raises:
-        ValueError: for an id that Gymnasium cannot make one from.
+        ValueError: for an id that Gymnasium cannot make one from, or that does not say which
+            version it means.
     """
     with needed_by(name, "gymnasium"):
         import gymnasium
 
     register()
+    rule = "`environment` must be the id of a Gymnasium environment"
     try:
-        env = gymnasium.make(name, **options)
+        latest = _latest(name)
+        if latest is None:
+            return gymnasium.make(name, **options)
     except (gymnasium.error.Error, ImportError) as error:
-        rule = "`environment` must be the id of a Gymnasium environment"
         raise ValueError(f"{rule}, got {name!r}: {error}") from error
-    return env
+    except Exception as error:  # of its module, or of its class
+        said = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{rule} that can be made, got {name!r}: {said}") from error
+    raise ValueError(f"{rule} with its version, such as {latest!r}, got {name!r}")
+
+
+def _latest(name: str) -> str | None:
+    """The latest version of an id that names none; None for any other.
+
+    Gymnasium would take it, and warn.
+    """
+    import gymnasium
+
+    module, _, plain = name.rpartition(":")
+    if re.search(r"-v\d+$", plain):
+        return None
+    if module:
+        importlib.import_module(module)
+    matches = [re.fullmatch(re.escape(plain) + r"-v(\d+)", key) for key in gymnasium.registry]
+    versions = [int(match[1]) for match in matches if match]
+    return f"{name}-v{max(versions)}" if versions else None

@@ -70,6 +70,7 @@ def evaluate(
 
     Raises:
         ValueError: for an argument that does not fit.
+        RuntimeError: when a Gymnasium environment fails, or returns what it has not declared.
 
     Examples:
         >>> from mellowmax import Boltzmann

@@ -108,6 +108,7 @@ def train(
             one in which another process is training.
         FloatingPointError: when what a run has learned, or a return, is not finite any more. The
             checkpoint has what was learned up to the batch before.
+        RuntimeError: when a Gymnasium environment fails, or returns what it has not declared.
 
     Examples:
         >>> from mellowmax import Boltzmann

@@ -52,6 +52,7 @@ def evaluate(
 
     Raises:
         ValueError: for an argument that does not fit.
+        RuntimeError: when a Gymnasium environment fails, or returns what it has not declared.
 
     Examples:
         What planning's policy earns in the taxi, and what is earned at random:

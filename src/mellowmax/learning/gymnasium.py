@@ -46,8 +46,10 @@ def opened(environment: Environment) -> Iterator[gymnasium.Env[Any, Any]]:
     with needed_by(name, "gymnasium"):
         import gymnasium
 
+    from .._common.checked_environment import checked
+
     if isinstance(environment, gymnasium.Env):
-        yield environment
+        yield checked(environment)
         return
     if isinstance(environment, str):
         env = make(environment)
@@ -58,7 +60,7 @@ def opened(environment: Environment) -> Iterator[gymnasium.Env[Any, Any]]:
             raise ValueError(
                 f"{rule}, or a function that makes an environment, got {environment!r}"
             )
-    with contextlib.closing(env):
+    with contextlib.closing(checked(env)) as env:
         yield env
 
 
@@ -149,7 +151,7 @@ def _carry_out(
     """One run, from the first reset to the end."""
 
     def mask() -> npt.NDArray[np.bool_] | None:
-        return np.asarray(info["action_mask"], np.bool_) if action_mask else None
+        return _mask_in(info, table[1]) if action_mask else None
 
     seed, generator = random_sources(run.key, run.number)
     draw = generator.random
@@ -175,6 +177,24 @@ def _carry_out(
             state, info = env.reset()
             action = act(q, state, np.float32(draw()), step, mask())
     return {"q": np.asarray(q), **history.result()}
+
+
+def _mask_in(info: dict[str, Any], n_actions: int) -> npt.NDArray[np.bool_]:
+    """Which actions an environment allows.
+
+    Raises:
+        RuntimeError: unless it says so of each.
+    """
+    given = info.get("action_mask")
+    mask = np.asarray(given)
+    if (
+        mask.shape != (n_actions,)
+        or mask.dtype.kind not in "iub"
+        or not np.isin(mask, (0, 1)).all()
+    ):
+        rule = f"`environment` must give `info['action_mask']` with {n_actions} entries of 0 and 1"
+        raise RuntimeError(f"{rule}, got {given!r}")
+    return mask.astype(np.bool_)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

@@ -80,6 +80,7 @@ def train(
     Raises:
         TypeError: for an argument of the wrong kind.
         ValueError: for one that does not fit.
+        RuntimeError: when a Gymnasium environment fails, or returns what it has not declared.
 
     Examples:
         Four runs of each of six settings:

@@ -10,6 +10,7 @@ from typing import Any
 
 import gymnasium
 
+from ..._common.checked_environment import checked
 from ..._common.gymnasium_ids import make
 
 __all__ = ["make_flat"]
@@ -49,6 +50,7 @@ def make_flat(
     if not seen.is_np_flattenable:
         env.close()
         raise ValueError(f"`environment` must have observations of one size, got {seen}")
+    env = checked(env)  # before it is flattened, or a wrong shape would not be seen
     if actions.start != 0:
         counted = gymnasium.spaces.Discrete(actions.n)
         env = gymnasium.wrappers.TransformAction(env, lambda i: i + actions.start, counted)

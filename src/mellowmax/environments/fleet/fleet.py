@@ -18,6 +18,7 @@ import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
 from ..._common import checks
+from ..._common.checked_environment import FailedEnvironmentError
 from ..._common.gymnasium_ids import make
 from ..._common.sudden_end import before_sudden_end, forget
 from ..._typing import Bools
@@ -42,7 +43,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     Raises:
         ValueError: for an argument that is not as above.
-        RuntimeError: when an environment fails in its process.
+        RuntimeError: when an environment fails, or returns what it has not declared.
 
     Examples:
         >>> fleet = Fleet("CartPole-v1", 3, workers=0)
@@ -168,8 +169,8 @@ class _Worker:
     def wait(self) -> None:
         sign = self._answers.read(1)
         if sign != DONE:
-            said = self._answers.read().decode() or "it ended\n"
-            raise RuntimeError(f"a process of environments failed: {said.splitlines()[-1]}")
+            said = self._answers.read().decode()
+            raise FailedEnvironmentError(said or "an environment failed: its process has ended")
 
     def command(self, command: bytes, numbers: npt.NDArray[np.int64]) -> None:
         try:

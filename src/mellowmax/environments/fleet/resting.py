@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from ..._common.checked_environment import check_batch
 from ..._typing import Bools, Integers
 from .worker import REST
 
@@ -54,6 +55,7 @@ class Resting:
             env.close()
             raise ValueError(f"{rule} whose observations are arrays, got {seen}")
         self.n_actions, self.n_observations = int(actions.n), int(np.prod(seen.shape))
+        self._shape = seen.shape
         self._seen = np.zeros((self._count, self.n_observations), seen.dtype)
         self._over = np.ones(self._count, np.bool_)
         """Which environments cannot be stepped before they are reset."""
@@ -82,6 +84,7 @@ class Resting:
             answer = self.env.step(np.where(awake, actions, 0))
             order = np.arange(self._count)
         seen, rewards, terminated, truncated, _ = answer
+        check_batch(len(order), self._shape, seen, rewards, terminated, truncated)
         self._seen[order] = np.reshape(seen, (len(order), -1))
         self._over[order] = np.logical_or(terminated, truncated)
         all_rewards = np.zeros(self._count)
@@ -93,8 +96,10 @@ class Resting:
         if self._takes_numbers:
             seen, info = self.env.reset(np.flatnonzero(mask))
             order = np.asarray(info["env_id"])
+            check_batch(len(order), self._shape, seen)
         else:
             seen, _ = self.env.reset(seed=seeds, options={"reset_mask": mask.copy()})
+            check_batch(self._count, self._shape, seen)
             order, seen = np.flatnonzero(mask), np.asarray(seen)[mask]
         self._seen[order] = np.reshape(seen, (len(order), -1))
         self._over[order] = False

@@ -3,8 +3,8 @@
 It reads commands from its standard input and answers on its standard output, until the input ends;
 so it ends with the process that started it, however that one ends. First comes a function that
 makes an environment, pickled, and the number of environments. Then every command is a letter and a
-number for each environment. An answer is a sign and a record of each environment, or the traceback
-of what failed.
+number for each environment. An answer is a sign and a record of each environment, or what failed,
+in one line.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import os
 import pickle
 import struct
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
+
+from ..._common.checked_environment import FailedEnvironmentError, checked, failure
 
 __all__ = [
     "DONE",
@@ -52,7 +53,7 @@ class Group:
     """
 
     def __init__(self, make: Callable[[], Any], count: int) -> None:
-        self.envs = [make() for _ in range(count)]
+        self.envs = [checked(make()) for _ in range(count)]
         space = self.envs[0].observation_space
         self.records = np.zeros(count, record_of(space))
         self._observations = self.records["observation"]
@@ -120,8 +121,9 @@ def serve(commands: BinaryIO, answers: BinaryIO) -> None:
             answers.flush()
     except BrokenPipeError:
         raise
-    except Exception:
-        answers.write(FAILED + traceback.format_exc().encode())
+    except Exception as error:
+        failed = error if isinstance(error, FailedEnvironmentError) else failure(error)
+        answers.write(FAILED + str(failed).encode())
         answers.flush()
 
 

@@ -1,0 +1,166 @@
+"""Gymnasium environments that must do what they declare.
+
+NumPy would broadcast an observation of another shape, and take the text 'False' for true. Nothing
+here imports JAX: environments may run in processes of their own.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .extras import needed_by
+
+with needed_by("Gymnasium environments", "gymnasium"):
+    import gymnasium
+    from gymnasium import spaces
+
+__all__ = ["FailedEnvironmentError", "check_batch", "checked", "failure"]
+
+NUMBERS = "fiub"
+"""The kinds of NumPy's dtypes that are real numbers."""
+
+
+class FailedEnvironmentError(RuntimeError):
+    """An environment has raised an error, or returned what it has not declared."""
+
+
+def failure(error: Exception) -> FailedEnvironmentError:
+    """What an environment has raised, in one line."""
+    said = " ".join(str(error).split())
+    return FailedEnvironmentError(f"an environment failed: {type(error).__name__}: {said}")
+
+
+def checked(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """An environment whose answers are checked; one that is checked already as it is."""
+    inner: Any = env
+    while isinstance(inner, gymnasium.Wrapper):
+        if isinstance(inner, _Checked):
+            return env
+        inner = inner.env
+    return _Checked(env)
+
+
+class _Checked(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment whose answers are checked.
+
+    Raises:
+        FailedEnvironmentError: when it fails, or returns what it has not declared.
+    """
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode."""
+        said = _asked(self.env.reset, seed=seed, options=options)
+        seen, info = _parts("reset", said, "an observation and `info`", 2)
+        _check_observation(self.env.observation_space, seen)
+        return seen, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take an action."""
+        said = _asked(self.env.step, action)
+        what = "an observation, a reward, `terminated`, `truncated` and `info`"
+        seen, reward, terminated, truncated, info = _parts("step", said, what, 5)
+        _check_observation(self.env.observation_space, seen)
+        ends = _flag("terminated", terminated), _flag("truncated", truncated)
+        return seen, _number("reward", reward), *ends, info
+
+    def render(self) -> Any:
+        """Show itself."""
+        return _asked(self.env.render)
+
+
+def check_batch(
+    count: int, shape: tuple[int, ...], seen: Any, rewards: Any = None, *ends: Any
+) -> None:
+    """Raise unless so many environments of a vector environment have returned what they should.
+
+    Args:
+        count: how many environments.
+        shape: of an observation.
+        seen: their observations.
+        rewards: theirs; None after a reset, which earns nothing.
+        ends: `terminated` and `truncated`.
+    """
+    wanted = [("observations", "numbers", NUMBERS, (count, *shape), seen)]
+    if rewards is not None:
+        wanted.append(("rewards", "numbers", NUMBERS, (count,), rewards))
+    for name, flags in zip(("terminated", "truncated"), ends, strict=False):
+        wanted.append((f"`{name}`", "booleans", "b", (count,), flags))
+    for what, words, kinds, whole, values in wanted:
+        array = _array(values)
+        if array.shape != whole or array.dtype.kind not in kinds:
+            _refuse(f"return {what} that are {words} with the shape {whole}", values)
+
+
+def _asked(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    try:
+        return function(*arguments, **options)
+    except Exception as error:
+        raise failure(error) from error
+
+
+def _parts(method: str, said: Any, what: str, count: int) -> tuple[Any, ...]:
+    """What a method has returned, in its parts."""
+    if not (isinstance(said, tuple) and len(said) == count):
+        _refuse(f"return {what} from `{method}`", said)
+    return said
+
+
+def _check_observation(space: spaces.Space[Any], seen: Any) -> None:
+    """Raise unless an observation is one of its space; those of a Box may be beyond its bounds."""
+    if isinstance(space, spaces.Box):
+        array = _array(seen)
+        if array.shape != space.shape or array.dtype.kind not in NUMBERS:
+            shape = f"numbers with the shape {space.shape}"
+            _refuse(f"return observations of {shape}, as its observation space says", seen)
+    elif isinstance(space, spaces.Dict | spaces.Tuple):
+        whole = isinstance(space, spaces.Dict)
+        parts: Any = space.spaces if whole else dict(enumerate(space.spaces))
+        mine = isinstance(seen, dict) if whole else isinstance(seen, tuple | list)
+        if not (mine and len(seen) == len(parts) and (not whole or seen.keys() == parts.keys())):
+            _refuse(f"return observations in {space}, its observation space", seen)
+        for name, part in parts.items():
+            _check_observation(part, seen[name])
+    elif not space.contains(seen):
+        _refuse(f"return observations in {space}, its observation space", seen)
+
+
+def _number(name: str, value: Any) -> float:
+    """A real number; an array with no axes is one."""
+    if isinstance(value, float):
+        return value
+    array = _array(value)
+    if array.ndim or array.dtype.kind not in NUMBERS:
+        _refuse(f"return a number as `{name}`", value)
+    return float(array)
+
+
+def _flag(name: str, value: Any) -> bool:
+    """True or False; 0 and 1 stand for them."""
+    if isinstance(value, bool):
+        return value
+    array = _array(value)
+    if array.ndim or array.dtype.kind not in "iub" or array not in (0, 1):
+        _refuse(f"return True or False as `{name}`", value)
+    return bool(array)
+
+
+def _array(value: Any) -> np.ndarray[Any, Any]:
+    """As NumPy has it; a ragged list is an array of objects."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.empty(0, object)
+
+
+def _refuse(rule: str, value: Any) -> NoReturn:
+    got = reprlib.repr(value)
+    if isinstance(value, np.ndarray) and value.ndim:
+        got = f"an array of {value.dtype} with the shape {value.shape}"
+    sentence = f"`environment` must {rule}, got {got}"
+    raise FailedEnvironmentError(" ".join(sentence.split()))
