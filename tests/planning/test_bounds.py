@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -331,3 +332,78 @@ def test_what_any_policy_earns_lies_in_the_range_that_the_rewards_allow(family, 
     assert earnings(loop, 10.0) == pytest.approx((3 / 0.55, 3 / 0.55))
     ends = MDP.from_function(lambda s, a: [(1.0, s + 1, -1.0)] if s < 3 else [], 4, 1, 1.0)
     assert earnings(ends, 3.0) == pytest.approx((-3.0, -1.0))
+
+
+def test_rounding_hides_no_earnings():
+    """Of a single step with a reward for each branch, exactly: there the ends are attained."""
+    rng = np.random.default_rng(9)
+    for _ in range(20):
+        transitions = rng.dirichlet(np.ones(5), (5, 2))
+        mdp = MDP.from_arrays(transitions, rng.normal(size=(5, 2, 5)), 0.0)
+        earned = [
+            sum(Fraction(p) * Fraction(r) for p, r in zip(*branches, strict=True))
+            for branches in zip(
+                mdp.probabilities.reshape(10, 5).tolist(),
+                mdp.rewards.reshape(10, 5).tolist(),
+                strict=True,
+            )
+        ]
+        low, high = map(Fraction, earnings(mdp, 1.0))
+        assert low <= min(earned)
+        assert max(earned) <= high
+        assert high - low <= (max(earned) - min(earned)) * (1 + Fraction(1e-12))
+
+
+def exact_values(mdp, policy):
+    """What a policy earns from each state, and from each action first, as fractions."""
+    transitions, rewards = (array.tolist() for array in mdp.to_numpy())
+    discount, states, actions = Fraction(mdp.discount), range(mdp.n_states), range(mdp.n_actions)
+
+    def mean(numbers, s):
+        return sum(Fraction(w) * Fraction(x) for w, x in zip(policy[s], numbers, strict=True))
+
+    rows = [
+        [(s == t) - discount * mean([transitions[s][a][t] for a in actions], s) for t in states]
+        + [mean(rewards[s], s)]
+        for s in states
+    ]
+    for i in states:  # Gauss and Jordan
+        rows[i] = [x / rows[i][i] for x in rows[i]]
+        for j in states:
+            if j != i:
+                rows[j] = [x - rows[j][i] * y for x, y in zip(rows[j], rows[i], strict=True)]
+    value = [row[-1] for row in rows]
+    q = [
+        [
+            Fraction(rewards[s][a])
+            + discount * sum(Fraction(p) * v for p, v in zip(transitions[s][a], value, strict=True))
+            for a in actions
+        ]
+        for s in states
+    ]
+    return value, q
+
+
+@pytest.mark.parametrize("method", ["in-place", "synchronous", "shifted", "newton"])
+def test_bounds_hold_where_numbers_underflow(method):
+    """XLA takes for 0 what is smaller than the smallest normal number; exact arithmetic does not.
+
+    At these values mellowmax is the mean, to 300 digits.
+    """
+    rng = np.random.default_rng(0)
+    transitions, rewards = rng.dirichlet(np.ones(3), (3, 2)), rng.normal(size=(3, 2))
+    for scale in (1e-300, 1e-305, 3e-308, 1e-310, 5e-324):
+        mdp = MDP.from_arrays(transitions, rewards * scale, 0.9)
+        greedy = [np.eye(2)[list(actions)] for actions in itertools.product(range(2), repeat=3)]
+        optimum, best = max(
+            (exact_values(mdp, policy) for policy in greedy), key=lambda x: sum(x[0])
+        )
+        references = {Max(): best, Mellowmax(5.0): exact_values(mdp, np.full((3, 2), 0.5))[1]}
+        for softmax, q in references.items():
+            solution = solve(mdp, softmax, method=method, tolerance=1e-310, throw=False)
+            pairs = zip(solution.q.ravel().tolist(), np.ravel(q), strict=True)
+            assert max(abs(Fraction(x) - y) for x, y in pairs) <= solution.error_bound
+            for value in (solution.value.tolist(), exact_values(mdp, solution.policy)[0]):
+                losses = [y - Fraction(x) for x, y in zip(value, optimum, strict=True)]
+                assert max(losses) <= solution.suboptimality_bound
+            assert solution.error_bound < 1e-303
