@@ -118,7 +118,7 @@ def pickled(path):
 
 
 @pytest.mark.parametrize(
-    "write", [text, empty, another_npz, npz_of_another_format, one_array, a_zip, pickled]
+    "write", [text, empty, another_npz, npz_of_another_format, one_array, a_zip]
 )
 def test_a_file_of_another_kind_is_an_error(write, tmp_path):
     path = tmp_path / "foreign"
@@ -128,6 +128,13 @@ def test_a_file_of_another_kind_is_an_error(write, tmp_path):
     assert str(error.value) == (
         f"`path` must be a saved MDP, got {str(path)!r}, which is damaged or of another kind"
     )
+
+
+def test_what_is_pickled_is_not_even_read(tmp_path):
+    pickled(tmp_path / "foreign")
+    rule = r"field 'probabilities' must be an array \[S, A, K\] of numbers, got object \[1\]$"
+    with pytest.raises(ValueError, match=rf"must be a saved MDP, got '.*foreign': {rule}"):
+        MDP.load(tmp_path / "foreign")
 
 
 def test_a_newer_version_is_an_error(saved, monkeypatch):

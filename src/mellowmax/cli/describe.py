@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .._common import npz
 from .._typing import Floats
 from .result import Result
 
@@ -100,19 +98,26 @@ def describe_model(mdp: MDP) -> Result:
 
 def describe_training(paths: Sequence[Path]) -> Result:
     """Of the files of a checkpoint: the settings, and what its runs have earned so far."""
-    blocks = [npz.read(path, "training") for path in paths]
-    text = json.loads(blocks[0]["settings"].item())
+    from ..deep.checkpoint import read
+
+    every, blocks = zip(*map(read, paths), strict=True)
+    text = every[0]
+    for path, other in zip(paths, every, strict=True):
+        if other != text:
+            rule = "`path` must be of one training"
+            raise ValueError(f"{rule}, got other settings in {str(path)!r}")
     counts = [int(n) * text.get("batch", 1) for block in blocks for n in block["done"]]
     returns = [run for block in blocks for run in block["returns"]]
     bin = text["bin"]
     played = [run[: count // bin] / bin for run, count in zip(returns, counts, strict=True)]
     bins = max(1, LAST // bin)
-    ends = [float(run[-bins:].mean(dtype=np.float64)) for run in played if len(run)]
-    mean = float(np.mean(ends)) if ends else None
+    with np.errstate(all="ignore"):  # of what a file says was earned
+        ends = [float(run[-bins:].mean(dtype=np.float64)) for run in played if len(run)]
+        mean = float(np.mean(ends)) if ends else None
     lanes = [len(block["done"]) for block in blocks]
     numbers: dict[str, list[float]] = {
         name: _different(
-            [block[name][..., :n].reshape(-1, n) for block, n in zip(blocks, lanes, strict=True)]
+            [block[name][..., :n] for block, n in zip(blocks, lanes, strict=True) if name in block]
         )
         for name in ("parameters", "learning_rate", "discount", "target")
         if name in blocks[0]

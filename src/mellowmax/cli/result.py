@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from .._common.text import visible
 from .console import print_rows
 from .progress import Bar, ProgressDisplay, progress_display
 
@@ -35,12 +36,13 @@ class Result:
 def print_result(result: Result, *, as_json: bool = False, quiet: bool = False) -> None:
     """Print a result as `--json` and `--quiet` ask for it."""
     if as_json:
-        print(json.dumps(_plain(result.data), allow_nan=False))
+        text = json.dumps(_plain(result.data), allow_nan=False)
+        print(text.replace("\x7f", "\\u007f"))  # the only control character that JSON leaves
     elif not quiet:
         print_rows(result.rows)
         if result.rows and result.table:
             print()
-        print(*result.table, sep="\n", end="\n" if result.table else "")
+        print(*map(visible, result.table), sep="\n", end="\n" if result.table else "")
 
 
 def _plain(value: object) -> object:

@@ -49,8 +49,9 @@ def _described(path: Path) -> Result:
         raise ValueError(f"{RULE}, got {str(path)!r}, which is not there")
     kind = npz.kind_of(path)
     if kind == "solution":
-        fields = npz.read(path, kind)
-        return describe_solution({n: x if x.ndim else x.item() for n, x in fields.items()})
+        from ..planning.solution import read_fields
+
+        return describe_solution(read_fields(path))
     if kind == "MDP":
         from ..mdp import MDP
 

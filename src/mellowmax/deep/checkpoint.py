@@ -8,6 +8,7 @@ episodes that it has played. A file is written whole or not at all.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common import checks, npz
+from .._common.schema import Field, json_object, matching, shown
+from .._common.text import visible
 from ..softmax import SOFTMAXES, Max, Softmax
 from .dqn import Dqn
 from .episode_log import EpisodeLog
@@ -34,6 +37,7 @@ __all__ = [
     "describe",
     "load",
     "load_policy",
+    "read",
     "save",
 ]
 
@@ -49,6 +53,44 @@ KINDS: dict[str, type[Softmax]] = {
 they have the full name."""
 NUMBERS = ("learning_rate", "discount", "target")
 """What a learner has of each run, beside the softmax's parameters."""
+SCHEMA = {
+    "settings": Field("text"),
+    "parameters": Field("number", "P W"),
+    "learning_rate": Field("number", "W"),
+    "discount": Field("number", "W"),
+    "target": Field("number", "W", optional=True),
+    "others": Field("number", "O W"),
+    "keys": Field("whole number", "W 2"),
+    "numbers": Field("whole number", "W"),
+    "done": Field("whole number", "R", least=0),
+    "last": Field("number", "R"),
+    "returns": Field("number", "R B"),
+    "lengths": Field("number", "R B"),
+    "recent": Field("number", "R E"),
+    "solved": Field("whole number", "R"),
+    "state-*": Field("value", "L ..."),
+}
+"""The arrays of a checkpoint of `W` lanes, `R` of which have a run."""
+SIZE = Field("whole number", least=1)
+SETTINGS = {
+    "softmax": Field("text"),
+    "parameters": Field("text", "P", optional=True),
+    "environment": Field("text"),
+    "algorithm": Field("text", among=("reinforce", "dqn"), optional=True),
+    "observations": SIZE,
+    "actions": SIZE,
+    "bin": SIZE,
+    "solved_return": Field("number", optional=True),
+    "hidden": SIZE,
+    "depth": Field("whole number", least=0),
+    "*": Field("value"),
+}
+"""Its settings, which are JSON."""
+OF_ALGORITHM = {
+    "reinforce": {"batch": SIZE, "baseline": Field("text")},
+    "dqn": {"minibatch": SIZE, "train_frequency": SIZE, "capacity": SIZE},
+}
+"""Those that an algorithm has for itself."""
 Description: TypeAlias = dict[str, str | npt.NDArray[Any]]
 """All that decides on what the runs of a block learn."""
 
@@ -147,6 +189,78 @@ def save(path: Path, description: Description, block: BlockState) -> None:
     npz.write(path, KIND, {**description, **leaves, **block.log.arrays()})
 
 
+def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings of a checkpoint, and all that is in its file.
+
+    Raises:
+        ValueError: for a file that is truncated, of another kind, of a newer version, or not as
+            `save` writes it.
+    """
+    with npz.reading(path, KIND, SCHEMA) as fields:
+        settings = json_object("settings", fields["settings"], SETTINGS)
+        own = OF_ALGORITHM[settings.get("algorithm", "reinforce")]
+        settings = json_object("settings", fields["settings"], SETTINGS | own)
+        _check_log(settings, fields)
+        _check_states(settings, fields)
+        count = len(_parameter_names(settings))
+        if len(fields["parameters"]) != count:
+            rule = f"field 'parameters' must have {count} rows, as many as the softmax parameters"
+            raise ValueError(f"{rule}, got {len(fields['parameters'])}")
+        if settings["softmax"] in KINDS:
+            KINDS[settings["softmax"]](*fields["parameters"])
+        return settings, fields
+
+
+def _check_log(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """Raise unless the episodes are logged as the settings say."""
+    runs, lanes = len(fields["done"]), len(fields["numbers"])
+    if not 1 <= runs <= lanes:
+        raise ValueError(f"field 'done' must be of 1 to {lanes} runs, got {runs}")
+    like = EpisodeLog.empty(1, settings["bin"], 1, settings["bin"], settings.get("solved_return"))
+    for name, array in like.arrays().items():
+        if fields[name].dtype != array.dtype:
+            got = fields[name].dtype
+            raise ValueError(f"field {name!r} must be an array of {array.dtype}, got {got}")
+    if fields["recent"].shape[1] != like.recent.shape[1]:
+        rule = f"field 'recent' must have {like.recent.shape[1]} returns of each run"
+        raise ValueError(f"{rule}, got {fields['recent'].shape[1]}")
+    most = fields["returns"].shape[1] * settings["bin"] // settings.get("batch", 1)
+    if fields["done"].max() > most:
+        rule = f"field 'done' must be no more than the {most} batches that 'returns' has room for"
+        raise ValueError(f"{rule}, got {fields['done'].max()}")
+
+
+def _check_states(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """Raise unless the states begin with the weights of a network of the size in the settings."""
+    states, lanes = _states(fields), (len(fields["done"]), len(fields["numbers"]))
+    for i, state in enumerate(states):
+        if len(state) not in lanes:
+            rule = f"field 'state-{i}' must be of {lanes[0]} or {lanes[1]} lanes"
+            raise ValueError(f"{rule}, got {len(state)}")
+    if settings["depth"] >= len(states):
+        rule = f"field 'settings.depth' must be below {len(states)}, as many states as there are"
+        raise ValueError(f"{rule}, got {settings['depth']}")
+    sizes = (settings["observations"], *[settings["hidden"]] * settings["depth"])
+    weights: dict[str, Field] = {}
+    for n_in, n_out in itertools.pairwise((*sizes, settings["actions"])):
+        weights[f"state-{len(weights)}"] = Field("number", f"L {n_out} {n_in}")
+        weights[f"state-{len(weights)}"] = Field("number", f"L {n_out}")
+    for name, field in matching(weights, fields):
+        field.check_form(name, fields[name].dtype, fields[name].shape, {})
+        if fields[name].dtype != np.float32 or not np.isfinite(fields[name]).all():
+            got = f"{fields[name].dtype} from {fields[name].min()} to {fields[name].max()}"
+            raise ValueError(f"field {name!r} must be finite numbers of float32, got {got}")
+
+
+def _states(fields: Mapping[str, Any]) -> list[npt.NDArray[Any]]:
+    """The leaves of the states of a block."""
+    count = sum(name.startswith("state-") for name in fields)
+    for i in range(count):
+        if f"state-{i}" not in fields:
+            raise ValueError(f"field 'state-{i}' must be there, one of {count} states, got none")
+    return [fields[f"state-{i}"] for i in range(count)]
+
+
 def load(path: Path, description: Description, initial: BlockState) -> BlockState:
     """The state of a block from its file, to be resumed.
 
@@ -158,15 +272,14 @@ def load(path: Path, description: Description, initial: BlockState) -> BlockStat
     Raises:
         ValueError: for a file of another training, or one that has come further.
     """
-    fields = npz.read(path, KIND)
+    _, fields = read(path)
     _check_same(path, fields, description, initial)
     played, wanted = int(fields["done"].max()) * initial.log.batch, initial.log.episodes
     if played > wanted:
         rule = "`episodes` must be no fewer than the checkpoint has"
         raise ValueError(f"{rule}, got {wanted} where {str(path)!r} has {played}")
     leaves, tree = jax.tree.flatten(initial.states)
-    there = (jnp.asarray(fields[f"state-{i}"]) for i in range(len(leaves)))
-    pairs = zip(there, leaves, strict=True)
+    pairs = zip(map(jnp.asarray, _states(fields)), leaves, strict=True)
     whole = [x if len(x) == len(y) else y.at[: len(x)].set(x) for x, y in pairs]
     initial.log.restore(fields)
     return BlockState(jax.tree.unflatten(tree, whole), initial.log, initial.first)
@@ -185,14 +298,15 @@ def _check_same(
     if not _equal(_lanes(fields, few), _lanes(description, few)):
         was, now = _readable(fields), _readable(description)
         differ = [
-            f"`{name}` was {was.get(name, 'none')} and is {now.get(name, 'none')}"
+            f"`{visible(name)}` was {was.get(name, 'none')} and is {now.get(name, 'none')}"
             for name in {**was, **now}
             if was.get(name) != now.get(name)
         ]
     elif had != has:
         differ = [f"{had} runs were trained together and now {has}, by `runs` and the device"]
-    shapes = [fields[name].shape[1:] for name in fields if name.startswith("state-")]
-    if not differ and shapes != [np.shape(leaf)[1:] for leaf in jax.tree.leaves(initial.states)]:
+    leaves = jax.tree.leaves(initial.states)
+    were, are = ([(x.dtype, x.shape[1:]) for x in states] for states in (_states(fields), leaves))
+    if not differ and were != are:
         differ = ["`optimiser` was of another kind"]
     if differ:
         raise ValueError(f"{RULE}, got another in {str(path)!r}: {', '.join(differ)}")
@@ -214,10 +328,8 @@ def _equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def _readable(description: Mapping[str, str | npt.NDArray[Any]]) -> dict[str, str]:
     """The settings of a training by the names that `reinforce`, `dqn` and `train` have for them."""
     settings = json.loads(str(description["settings"]))
-    names = settings.pop("parameters", None)
-    if names is None:
-        kind = KINDS[settings["softmax"]]
-        names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    names = _parameter_names(settings)
+    settings.pop("parameters", None)
     arrays = dict(zip(names, np.asarray(description["parameters"]), strict=True))
     arrays |= {name: np.asarray(description[name]) for name in NUMBERS if name in description}
     high, low = np.asarray(description["keys"]).T
@@ -230,10 +342,24 @@ def _readable(description: Mapping[str, str | npt.NDArray[Any]]) -> dict[str, st
     return text
 
 
+def _parameter_names(settings: Mapping[str, Any]) -> list[str]:
+    """Those of the softmax of a training."""
+    if "parameters" in settings:
+        return list(settings["parameters"])
+    if settings["softmax"] not in KINDS:
+        rule = f"field 'settings.softmax' must be one of {', '.join(KINDS)}"
+        raise ValueError(
+            f"{rule} where 'parameters' has no names, got {shown(settings['softmax'])}"
+        )
+    return [field.name for field in dataclasses.fields(KINDS[settings["softmax"]])]  # type: ignore[arg-type]
+
+
 def _as_typed(values: npt.NDArray[Any]) -> str:
     """What the lanes of a block have: one number for all, or one for each but those that repeat."""
     last = int(np.flatnonzero(np.append(True, values[1:] != values[:-1]))[-1])
-    if last > 2 and np.array_equal(np.diff(values[: last + 1].astype(np.int64)), np.ones(last)):
+    with np.errstate(invalid="ignore"):  # of infinite parameters
+        steps = np.diff(values[: last + 1])
+    if last > 2 and (steps == 1).all():
         return f"{values[0]} to {values[last]}"
     if last == 0:
         return str(values[0])
@@ -272,14 +398,17 @@ def load_policy(
         ValueError: if there is no such run, or for a softmax of another class than the training's.
     """
     run = checks.whole("run", run, 0)
-    firsts = [int(file.stem[5:]) for file in Path(checkpoint).glob("runs-[0-9]*.npz")]
+    firsts = [
+        int(file.stem[5:])
+        for file in Path(checkpoint).glob("runs-[0-9]*.npz")
+        if file.stem[5:].isdecimal()
+    ]
     first = max((number for number in firsts if number <= run), default=0)
     path = block_path(checkpoint, first)
     if not path.is_file():
         rule = f"`checkpoint` must be the directory of a training with a run {run}"
         raise ValueError(f"{rule}, got {str(checkpoint)!r}")
-    fields = npz.read(path, KIND)
-    text = json.loads(fields["settings"].item())
+    text, fields = read(path)
     lane = run - first
     if lane >= len(fields["done"]):
         there = first + len(fields["done"])
@@ -294,7 +423,7 @@ def load_policy(
     if softmax is None and text["softmax"] in KINDS:
         softmax = KINDS[text["softmax"]](*parameters)
     elif softmax is None or _name(softmax) != text["softmax"]:
-        rule = f"`softmax` must be of the class of the training, {text['softmax']}"
+        rule = f"`softmax` must be of the class of the training, {visible(text['softmax'])}"
         raise ValueError(f"{rule}, got {softmax!r}")
     else:
         softmax = jax.tree.unflatten(jax.tree.structure(softmax), parameters)

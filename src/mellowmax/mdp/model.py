@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._common import npz
+from .._common.schema import Field
 from .._typing import ArrayLike, Bools, Floats, Integers, Mask
 from . import convert, validate
 from .transitions import Branches, Matrices, SparseMatrix
@@ -31,6 +32,16 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = ["MDP"]
+
+SCHEMA = {
+    "probabilities": Field("number", "S A K"),
+    "successors": Field("whole number", "S A K", optional=True),
+    "rewards": Field("number", "S A or S A K"),
+    "discount": Field("number"),
+    "allowed": Field("boolean", "S A", optional=True),
+    "terminal": Field("boolean", "S", optional=True),
+}
+"""What a file has of an MDP."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -347,7 +358,8 @@ class MDP:
         """Read an MDP that `save` wrote.
 
         Raises:
-            ValueError: for a file that is truncated, of another kind, or of a newer version.
+            ValueError: for a file that is truncated, of another kind, or of a newer version, and
+                for one that has no MDP.
         """
-        fields = npz.read(path, "MDP")
-        return cls(**{"successors": None} | fields | {"discount": fields["discount"].item()})
+        with npz.reading(path, "MDP", SCHEMA) as fields:
+            return cls(**{"successors": None} | fields)

@@ -12,10 +12,28 @@ from typing import Any
 import numpy as np
 
 from .._common import npz
+from .._common.schema import Field
 from .._typing import Bools, Floats
 from ..softmax import Softmax
 
-__all__ = ["NotConvergedError", "Solution", "SolveProgress", "rows_of"]
+__all__ = ["NotConvergedError", "Solution", "SolveProgress", "read_fields", "rows_of"]
+
+SCHEMA = {
+    "q": Field("number", "S A"),
+    "value": Field("number", "S"),
+    "policy": Field("number", "S A"),
+    "allowed": Field("boolean", "S A", optional=True),  # not in files of 0.1
+    "converged": Field("boolean"),
+    "status": Field("text"),
+    "iterations": Field("whole number", least=0),
+    "residual": Field("number"),
+    "error_bound": Field("number", optional=True),
+    "method": Field("text"),
+    "reason": Field("text"),
+    "suboptimality_bound": Field("number"),
+    "softmax": Field("text"),
+}
+"""What a file has of a solution."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,6 +113,16 @@ class Solution:
     def save(self, path: str | Path) -> None:
         """Write values, policy and what is known about them to an `.npz` file."""
         npz.write(path, "solution", self.fields())
+
+
+def read_fields(path: str | Path) -> dict[str, Any]:
+    """What `Solution.save` wrote, by name.
+
+    Raises:
+        ValueError: for a file that is truncated, of another kind, or of a newer version.
+    """
+    with npz.reading(path, "solution", SCHEMA) as fields:
+        return fields
 
 
 def rows_of(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
