@@ -34,6 +34,22 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch, unnamed):
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_its_name_after(tmp_path, monkeypatch):
+    """Without the second, a power cut can undo the renaming."""
+    path, synced, fsync = tmp_path / "file", [], os.fsync
+    path.write_bytes(b"old")
+
+    def look(handle):
+        fsync(handle)
+        is_directory = os.path.samestat(os.fstat(handle), tmp_path.stat())
+        synced.append(("directory" if is_directory else "file", path.read_bytes()))
+
+    monkeypatch.setattr(os, "fsync", look)
+    with replacing(path) as file:
+        file.write(b"new")
+    assert synced == [("file", b"old"), ("directory", b"new")]
+
+
 def test_an_error_has_the_name_of_the_file(tmp_path):
     path = tmp_path / "file"
     with pytest.raises(OSError, match=r"No space left on device: '.*file'"), replacing(path):
