@@ -233,6 +233,21 @@ def test_code_has_no_formulas(formulas):
     assert formulas.with_mathml(page) == page
 
 
+def test_no_source_is_on_the_site():
+    pytest.importorskip("mkdocs", reason="what builds the site is not installed")
+    code = f"""
+from mkdocs.config import load_config
+from mkdocs.structure.files import get_files, set_exclusions
+config = load_config({str(ROOT / "mkdocs.yml")!r})
+files = get_files(config)
+set_exclusions(files, config)
+print(*(file.src_uri for file in files if file.inclusion.is_included()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "reference.md" in done.stdout.split(), done.stderr
+    assert ".py" not in done.stdout
+
+
 def test_every_file_that_is_named_is_there():
     """In pages, docstrings and comments: by its path, or by the end of it."""
     there = {path.relative_to(ROOT).as_posix() for path in sources()}
