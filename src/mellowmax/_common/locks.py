@@ -9,7 +9,9 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+from .schema import Field, json_object
 from .sudden_end import before_sudden_end, forget
+from .text import visible
 
 try:
     import fcntl
@@ -19,6 +21,7 @@ except ImportError:  # Windows
 __all__ = ["LOCK_FILE", "BusyError", "only_one"]
 
 LOCK_FILE = "lock.json"
+HOLDER = {"process": Field("whole number"), "host": Field("text")}
 
 
 class BusyError(ValueError):
@@ -87,7 +90,7 @@ def _is(handle: int, path: Path) -> bool:
 def _holder(path: Path) -> str:
     """The process that holds a lock, in words."""
     try:
-        holder = json.loads(path.read_text())
-        return f"process {holder['process']} on {holder['host']}"
-    except (OSError, ValueError, KeyError, TypeError):  # it is just coming or going
+        holder = json_object(LOCK_FILE, path.read_bytes(), HOLDER)
+        return f"process {holder['process']} on {visible(holder['host'])}"
+    except (OSError, ValueError):  # it is just coming or going
         return "another process"

@@ -17,7 +17,8 @@ import typer
 
 from .. import __version__
 from .._common.files import replacing
-from ..experiments.item import ITEMS
+from .._common.schema import Field, json_object
+from ..experiments.item import ITEMS, SCALES
 from .console import errors_in_one_sentence
 from .options import AsJson, Quiet
 from .result import Result, print_result
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ..experiments import Finished, Plan
     from ..report import Entry
 
-__all__ = ["Summary", "print_summary", "record_scale", "report", "write_report"]
+__all__ = ["Summary", "print_summary", "record_scale", "recorded_scale", "report", "write_report"]
 
 RECORD = "run.json"
 
@@ -45,7 +46,7 @@ def report(
     It is made from the finished cells. The exit code is 0, and 2 for a wrong argument.
     """
     with errors_in_one_sentence():
-        summary = write_report(directory, _recorded_scale(directory))
+        summary = write_report(directory, recorded_scale(directory))
     print_summary(summary, _begun(directory), as_json=as_json, quiet=quiet)
 
 
@@ -67,10 +68,16 @@ def record_scale(out: Path, scale: str) -> None:
         file.write(json.dumps({"scale": scale}).encode())
 
 
-def _recorded_scale(out: Path) -> str:
+def recorded_scale(out: Path) -> str:
+    """The scale that was noted in a directory.
+
+    Raises:
+        ValueError: for a directory without one.
+    """
+    fields = {"scale": Field("text", among=SCALES)}
     try:
-        return str(json.loads((out / RECORD).read_text())["scale"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return str(json_object(RECORD, (out / RECORD).read_bytes(), fields)["scale"])
+    except (OSError, ValueError) as error:
         rule = "`DIR` must be the directory of a reproduction"
         raise ValueError(f"{rule}, got {str(out)!r}") from error
 

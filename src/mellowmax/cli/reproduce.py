@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -107,14 +106,14 @@ def reproduce(
 
 def _check_out(out: Path, force: bool) -> None:
     """Raise unless a reproduction may be written there."""
-    from .report import RECORD
+    from .report import RECORD, recorded_scale
 
     files = ("report.html", "report.md", RECORD)
 
     def ours(out: Path) -> bool:
         try:
-            return json.loads((out / RECORD).read_text())["scale"] in SCALES
-        except (OSError, ValueError, KeyError, TypeError):
+            return bool(recorded_scale(out))
+        except ValueError:
             return False
 
     check_directory("--out", out, files, ours, force=force)

@@ -12,12 +12,13 @@ what another one is at.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import platform
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,7 +31,7 @@ from .._common.files import replacing
 from .._common.locks import BusyError
 from . import style
 from .item import ITEMS, SCALES, Item, LongItem, Spec, Stopped, Verdict, Work
-from .store import Store, read_table, write_table
+from .store import Store, read_cell, write_table
 
 __all__ = ["CellProgress", "Finished", "Plan", "assemble", "load", "plan", "run"]
 
@@ -177,7 +178,7 @@ class _Clock:
     """
 
     def __init__(self, file: Path) -> None:
-        before = float(file.read_text()) if file.exists() else 0.0
+        before = _seconds(file) if file.exists() else 0.0
         self.file, self.start = file, time.perf_counter() - before
         self.kept = before
 
@@ -192,6 +193,15 @@ class _Clock:
             with replacing(self.file) as file:
                 file.write(str(now).encode())
             self.kept = now
+
+
+def _seconds(file: Path) -> float:
+    text = file.read_bytes()[:40]
+    try:
+        return float(text)
+    except ValueError:
+        rule = "the time that a cell took so far must be a number"
+        raise ValueError(f"{rule}, got {text!r} in {str(file)!r}") from None
 
 
 def _make(item: Item, spec: Spec, part: Path, callback: Callable[[float], bool]) -> pd.DataFrame:
@@ -233,10 +243,38 @@ class Finished:
 
 
 def assemble(plan: Plan, out: str | Path) -> Finished:
-    """Write the tables and figures of an item whose cells are all there, and judge it."""
+    """Write the tables and figures of an item whose cells are all there, and judge it.
+
+    Raises:
+        ValueError: for cells that are not as the item makes them.
+    """
     out = Path(out)
-    read = {name: read_table(path) for name, (_, path) in plan.cells.items()}
-    tables = plan.item.tables(plan.config, {name: table for name, (table, _) in read.items()})
+    read = {name: read_cell(path) for name, (_, path) in plan.cells.items()}
+    made = [made_by for _, made_by in read.values()]
+    with _of_its_cells(plan):
+        verdict, tables, figures = _put_together(plan, out, {x: t for x, (t, _) in read.items()})
+    seconds = sum(cell["seconds"] for cell in made)
+    devices = ", ".join(sorted({cell["device"] for cell in made}))
+    return Finished(plan, verdict, tables, figures, seconds, devices)
+
+
+@contextlib.contextmanager
+def _of_its_cells(plan: Plan) -> Iterator[None]:
+    """What fails within is due to the cells: an item is a pure function of them."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        rule = f"the cells of {plan.name} must be as this version makes them"
+        there = next(path.parent for _, path in plan.cells.values())
+        found = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{rule}, got others in {str(there)!r} ({found})") from error
+
+
+def _put_together(
+    plan: Plan, out: Path, cells: dict[str, pd.DataFrame]
+) -> tuple[Verdict, dict[str, Path], dict[str, Path]]:
+    """The verdict, and the files of the tables and of the figures."""
+    tables = plan.item.tables(plan.config, cells)
     written = {}
     for name, table in tables.items():
         written[name] = out / "tables" / f"{plan.name}_{name}.parquet"
@@ -247,12 +285,4 @@ def assemble(plan: Plan, out: str | Path) -> Finished:
         for name, figure in plan.item.plot(tables).items():
             figures[name] = out / "figures" / f"{plan.name}_{name}.svg"
             style.save(figure, figures[name])
-    made = [made_by for _, made_by in read.values()]
-    return Finished(
-        plan,
-        plan.item.judge(tables),
-        written,
-        figures,
-        sum(cell["seconds"] for cell in made),
-        ", ".join(sorted({cell["device"] for cell in made})),
-    )
+    return plan.item.judge(tables), written, figures

@@ -20,11 +20,19 @@ import pyarrow.parquet as pq
 
 from .. import __version__
 from .._common.files import replacing
+from .._common.schema import Field, json_object
 from .item import Spec
 
-__all__ = ["Store", "read_table", "write_table"]
+__all__ = ["Store", "read_cell", "read_table", "write_table"]
 
 METADATA = b"mellowmax"
+MADE_BY = {
+    "item": Field("text"),
+    "cell": Field("text"),
+    "device": Field("text"),
+    "seconds": Field("number", least=0),
+}
+"""What a cell has of what made it, as far as it is read again."""
 
 
 class Store:
@@ -64,12 +72,31 @@ def read_table(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     Raises:
         ValueError: for a file that is no such table.
     """
+    table, made_by = _read(path)
+    return table, json.loads(made_by)
+
+
+def read_cell(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The table of a cell, and `MADE_BY`.
+
+    Raises:
+        ValueError: for a file that is no cell.
+    """
+    table, text = _read(path)
+    try:
+        return table, json_object(METADATA.decode(), text, MADE_BY)
+    except ValueError as error:
+        rule = "a cell must say what made it"
+        raise ValueError(f"{rule}, got {str(path)!r}, where {error}") from None
+
+
+def _read(path: Path) -> tuple[pd.DataFrame, bytes]:
     try:
         arrow = pq.read_table(path, partitioning=None)
-    except (pa.ArrowInvalid, OSError) as error:
+        made_by = (arrow.schema.metadata or {}).get(METADATA, b"{}")
+        return arrow.replace_schema_metadata(None).to_pandas(), made_by
+    except (pa.ArrowException, ValueError, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         rule = "a cell must be a Parquet file that can be read"
         raise ValueError(f"{rule}, got {str(path)!r}: delete it to make it again") from error
-    made_by = json.loads((arrow.schema.metadata or {}).get(METADATA, b"{}"))
-    return arrow.to_pandas(), made_by
