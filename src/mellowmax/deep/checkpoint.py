@@ -56,7 +56,7 @@ NUMBERS = ("learning_rate", "discount", "target")
 SCHEMA = {
     "settings": Field("text"),
     "parameters": Field("number", "P W"),
-    "learning_rate": Field("number", "W"),
+    "learning_rate": Field("number", "W", optional=True),
     "discount": Field("number", "W"),
     "target": Field("number", "W", optional=True),
     "others": Field("number", "O W"),
@@ -70,7 +70,8 @@ SCHEMA = {
     "solved": Field("whole number", "R"),
     "state-*": Field("value", "L ..."),
 }
-"""The arrays of a checkpoint of `W` lanes, `R` of which have a run."""
+"""The arrays of a checkpoint of `W` lanes, `R` of which have a run. A whole optimiser has its own
+learning rate."""
 SIZE = Field("whole number", least=1)
 SETTINGS = {
     "softmax": Field("text"),

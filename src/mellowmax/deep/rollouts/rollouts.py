@@ -1,11 +1,9 @@
 """What plays episodes: one small interface, so that nobody else needs to know how they are played.
 
 Rollouts play batches of episodes for up to 32 runs side by side, each with a policy of its own, and
-yield every batch when it is whole. They never learn: whoever takes the episodes decides on the
-policies of the next batch. Training updates them, evaluation leaves them as they are:
-
-    for lanes, episodes in rollouts.play(policies, keys, done, until, batch):
-        ...  # `policies()` is asked for the present policies whenever a batch begins
+yield every batch when it is whole. They never learn: `play` calls the function `policies` for the
+present policies whenever a batch begins. Training updates them in between, evaluation leaves them
+as they are.
 
 `FunctionalRollouts` play environments that are pure JAX functions, `GymnasiumRollouts` play any
 Gymnasium environment with discrete actions. What an episode is depends on the policy, the key of
