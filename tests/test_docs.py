@@ -92,12 +92,13 @@ def is_python(text):
     return True
 
 
+def test_the_readme_is_short():
+    assert len(README.split()) <= 900
+
+
 def test_every_example_of_the_readme_says_what_it_needs_and_prints():
-    assert len(EXAMPLES) == README.count("```python") == 6
-    for before in README.split("```sh\n")[:-1]:
-        assert re.search(
-            r"(Needs `pip install '\.\[\w+\]'`|need only Python and make.*):\n\n$", before
-        )
+    assert len(EXAMPLES) == README.count("```python") == 1
+    assert "need only Python and make" in README.split("```sh\n")[0][-90:]
 
 
 @pytest.fixture(scope="module", params=sorted({extras for extras, _, _ in EXAMPLES}))
