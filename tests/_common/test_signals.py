@@ -74,7 +74,7 @@ def test_a_signal_ends_a_process_at_once(tmp_path, doing, number):
     name = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}[number]
     remark = "; and that was all" if doing == "ending too slowly" else ""
     assert said == f"mellowmax: stopped by {name}{remark}\n"
-    assert seconds < 3
+    assert seconds < 10  # each of them would take 30
     assert not list(tmp_path.iterdir())
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .schema import Field, json_object
 from .sudden_end import before_sudden_end, forget
-from .text import visible
+from .text import shortened, visible
 
 try:
     import fcntl
@@ -91,6 +91,6 @@ def _holder(path: Path) -> str:
     """The process that holds a lock, in words."""
     try:
         holder = json_object(LOCK_FILE, path.read_bytes(), HOLDER)
-        return f"process {holder['process']} on {visible(holder['host'])}"
+        return f"process {holder['process']} on {visible(shortened(holder['host']))}"
     except (OSError, ValueError):  # it is just coming or going
         return "another process"

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import Shape
+from .text import MOST_SHOWN, shortened
 
 __all__ = ["Field", "Schema", "json_object", "matching", "shown"]
 
@@ -23,8 +24,6 @@ KINDS = {"number": "fiu", "whole number": "iu", "boolean": "b", "text": "U", "va
 """The kinds of fields, with the kinds of NumPy's dtypes that each can have."""
 LARGEST = 8
 """The most bytes of a number."""
-MOST_SHOWN = 60
-"""Characters of a wrong value that a message has."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,8 +153,7 @@ def shown(value: object) -> str:
     """A value as a message has it: not all of a long one, and no more of a nested one than that."""
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
-    text = repr(value[: MOST_SHOWN + 1] if isinstance(value, str | bytes) else value)
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+    return shortened(repr(value[: MOST_SHOWN + 1] if isinstance(value, str | bytes) else value))
 
 
 def _as_array(value: object) -> npt.NDArray[Any] | None:

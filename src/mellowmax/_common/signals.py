@@ -18,6 +18,8 @@ import threading
 from collections.abc import Iterator
 
 from .sudden_end import before_sudden_end, sudden_end
+from .terminal import columns, wrapped
+from .text import visible
 
 __all__ = ["early_end", "exit_code", "say_stopped", "unwatch_signals", "watch_signals"]
 
@@ -89,9 +91,9 @@ def say_stopped(remark: str = "") -> None:
     """Say that a signal has ended the command, if nobody has done so, and what is on disk."""
     if _state.unsaid.acquire(blocking=False):
         name = NAMES[signal.Signals(_state.number or signal.SIGINT)]
-        text = f"mellowmax: stopped by {name}{'; ' if remark else ''}{remark}\n"
-        with contextlib.suppress(OSError):
-            os.write(2, text.encode())  # past `sys.stderr`, which another thread may hold
+        text = f"mellowmax: stopped by {name}{'; ' if remark else ''}{visible(remark)}"
+        with contextlib.suppress(OSError):  # past `sys.stderr`, which another thread may hold
+            os.write(2, f"{wrapped(text, columns(2))}\n".encode())
 
 
 def _wait(signals: socket.socket) -> None:

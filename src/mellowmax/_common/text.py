@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["visible"]
+__all__ = ["shortened", "visible"]
+
+MOST_SHOWN = 60
+"""Characters of a text that a message has."""
 
 
 def visible(text: str) -> str:
@@ -20,3 +23,13 @@ def visible(text: str) -> str:
     return "".join(
         one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
     )
+
+
+def shortened(text: str, most: int = MOST_SHOWN) -> str:
+    """The beginning of a long text, for a message.
+
+    Examples:
+        >>> shortened("Mellowmax", 6)
+        'Mellow...'
+    """
+    return text if len(text) <= most else f"{text[:most]}..."

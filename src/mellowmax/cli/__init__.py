@@ -8,6 +8,7 @@ import sys
 
 from .._common.extras import MissingExtraError, needed_by
 from .._common.signals import unwatch_signals, watch_signals
+from .._common.terminal import say_error
 
 __all__ = ["main"]
 
@@ -21,7 +22,7 @@ def main() -> None:
 
             app(prog_name="mellowmax")
     except MissingExtraError as error:
-        print(f"mellowmax: {error}", file=sys.stderr)
+        say_error(str(error))
         sys.exit(2)
     finally:
         unwatch_signals()

@@ -9,41 +9,16 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-import typer.core
 
 from .. import __version__
 from . import evaluate, explore, report, reproduce, show, solve, train
-from .console import output_arrives
-from .flags import in_usage
+from .usage import Command, Commands
 
 __all__ = ["app", "mellowmax"]
 
 
-class _Command(typer.core.TyperCommand):
-    """A command; in its usage line `<NAME>` is required, and `[NAME]` is not."""
-
-    def collect_usage_pieces(self, ctx: object) -> list[str]:
-        """What follows the name of the command in the usage line."""
-        arguments = [one for one in self.params if one.param_type_name == "argument"]
-        return [self.options_metavar or "", *map(in_usage, arguments)]
-
-
-class _Commands(typer.core.TyperGroup):
-    """The commands; none succeeds unless what it has printed arrives."""
-
-    def invoke(self, ctx: object) -> object:
-        """Run a command."""
-        with output_arrives():
-            return super().invoke(ctx)  # type: ignore[arg-type]
-
-    def parse_args(self, ctx: object, args: list[str]) -> list[str]:
-        """Find the command, or print the help or the version."""
-        with output_arrives():
-            return super().parse_args(ctx, args)  # type: ignore[arg-type]
-
-
 app = typer.Typer(
-    cls=_Commands,
+    cls=Commands,
     context_settings={"help_option_names": ["--help", "-h"]},
     subcommand_metavar="<COMMAND> [ARGS]...",
     no_args_is_help=True,
@@ -73,10 +48,10 @@ def mellowmax(
     """
 
 
-app.command(cls=_Command, no_args_is_help=True)(solve.solve)
-app.command(cls=_Command, no_args_is_help=True)(train.train)
-app.command(cls=_Command, no_args_is_help=True)(evaluate.evaluate)
-app.command(cls=_Command, no_args_is_help=True)(show.show)
-app.command(cls=_Command)(explore.explore)
-app.command(cls=_Command)(reproduce.reproduce)
-app.command(cls=_Command, no_args_is_help=True)(report.report)
+app.command(cls=Command, no_args_is_help=True)(solve.solve)
+app.command(cls=Command, no_args_is_help=True)(train.train)
+app.command(cls=Command, no_args_is_help=True)(evaluate.evaluate)
+app.command(cls=Command, no_args_is_help=True)(show.show)
+app.command(cls=Command)(explore.explore)
+app.command(cls=Command)(reproduce.reproduce)
+app.command(cls=Command, no_args_is_help=True)(report.report)

@@ -20,6 +20,7 @@ import typer
 
 from .._common.files import replacing
 from .._common.signals import exit_code, say_stopped
+from .._common.terminal import say, say_error
 from .._common.text import visible
 from ..softmax import SOFTMAXES, Softmax
 from .flags import with_flags
@@ -94,7 +95,7 @@ def errors_in_one_sentence(
 
 
 def _say(error: Exception | str) -> None:
-    print("mellowmax:", visible(with_flags(" ".join(str(error).splitlines()))), file=sys.stderr)
+    say_error(with_flags(" ".join(str(error).splitlines())))
 
 
 @contextlib.contextmanager
@@ -124,7 +125,8 @@ def exit_interrupted(remark: str) -> NoReturn:
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
     """Print names and texts in two columns, one row for each."""
     for name, text in rows:
-        print(f"{name:14s} {visible(text)}", flush=True)
+        head = f"{name:14s} "
+        say(f"{head}{visible(text)}".rstrip(), indent=len(head))
 
 
 def keep_compiled_programs() -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .._typing import Floats
 from .result import Result
+from .table import Table, column
 
 if TYPE_CHECKING:
     from ..mdp import MDP
@@ -25,19 +26,18 @@ LAST = 100
 
 def _table(
     title: str, by_action: Floats, value: Floats | None = None, digits: str = ".4g"
-) -> list[str]:
-    """A line for each state of a small model; none for one that is not."""
+) -> Table | None:
+    """A line for each state of a small model; None for one that is not."""
     n_states, n_actions = by_action.shape
     if n_states > MOST_STATES or n_actions > MOST_ACTIONS:
-        return []
-    head, above = "state", "     "
-    if value is not None:
-        head, above = f"{head}{'value':>12s}", f"{above}{'':12s}"
-    lines = [f"{above}  {title}", head + "".join(f"{a:9d}" for a in range(n_actions))]
-    for s, row in enumerate(by_action):
-        middle = "" if value is None else f"{value[s]:12.5g}"
-        lines.append(f"{s:5d}{middle}" + "".join(f"{number:9{digits}}" for number in row))
-    return lines
+        return None
+    index = ["state", *(f"{state:5d}" for state in range(n_states))]
+    values = [] if value is None else [column("value", [f"{one:.5g}" for one in value], 12)]
+    actions = [
+        column(str(action), [f"{one:{digits}}" for one in by_action[:, action]], 9)
+        for action in range(n_actions)
+    ]
+    return Table(title, index, [*values, *actions], len(values))
 
 
 def describe_solution(fields: Mapping[str, Any]) -> Result:
@@ -49,7 +49,7 @@ def describe_solution(fields: Mapping[str, Any]) -> Result:
 
     value, policy = fields["value"], fields["policy"]
     table = _table("policy, by action", policy, value, ".4f")
-    arrays = ("q", "value", "policy", "allowed") if not table else ("q", "allowed")
+    arrays = ("q", "value", "policy", "allowed") if table is None else ("q", "allowed")
     data = {name: one for name, one in fields.items() if name not in arrays}
     n_states, n_actions = policy.shape
     data = {"kind": "solution", "states": n_states, "actions": n_actions, **data}

@@ -9,6 +9,8 @@ import numpy as np
 import typer
 
 from .._common import checks
+from .._common.schema import shown
+from .._common.text import shortened
 from .console import INTERRUPTED, errors_in_one_sentence, keep_compiled_programs
 from .film import check_film
 from .options import AsJson, Force, MaxSteps, Quiet, Seed, Workers
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from .. import deep
 
 __all__ = ["evaluate"]
+
+LONGEST = 300
+"""Characters of an error that has a text of a file in it."""
 
 
 def evaluate(
@@ -134,12 +139,13 @@ def _environment_of(saved: deep.SavedPolicy) -> str:
 
     if ":" in saved.environment:
         rule = "`ENV` must be given where that of the training names a module to import"
-        raise ValueError(f"{rule}, got none for {saved.environment!r}")
+        raise ValueError(f"{rule}, got none for {shown(saved.environment)}")
     try:
         make(saved.environment).close()
     except ValueError as error:
         rule = "`ENV` must be given where that of the training cannot be made by its name"
-        raise ValueError(f"{rule}, got none for {saved.environment!r}: {error}") from error
+        said = shortened(str(error), LONGEST)
+        raise ValueError(f"{rule}, got none for {shown(saved.environment)}: {said}") from error
     return saved.environment
 
 

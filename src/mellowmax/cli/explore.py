@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import webbrowser
 from pathlib import Path
@@ -13,6 +12,8 @@ import typer
 
 from .._common.files import check_output
 from .._common.signals import early_end
+from .._common.terminal import say, say_error
+from .._common.text import visible
 from .console import errors_in_one_sentence, keep_compiled_programs
 from .models import load_model
 from .options import Discount, Force
@@ -57,12 +58,12 @@ def explore(
         blocks = _blocks(model, discount)
         if save is not None:
             write_page(save, blocks)
-            print(save)
+            say(visible(str(save)))
             return
         server = PageServer(page(blocks), port)
     with server, early_end("") as stop:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        print(f"{server.url} (Ctrl-C ends it)", flush=True)
+        say(f"{server.url} (Ctrl-C ends it)")
         if not no_browser:
             _open(server)
         stop.wait()
@@ -90,4 +91,4 @@ def _open(server: PageServer) -> None:
     except webbrowser.Error:
         opened = False
     if not opened:
-        print(f"mellowmax: no browser was found; open {server.url} in one", file=sys.stderr)
+        say_error(f"no browser was found; open {server.url} in one")

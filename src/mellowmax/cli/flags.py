@@ -7,7 +7,7 @@ import importlib.util
 import re
 from typing import Any
 
-__all__ = ["in_usage", "with_flags"]
+__all__ = ["CLICK", "in_usage", "name_of", "with_flags"]
 
 CLICK = "typer._click" if importlib.util.find_spec("typer._click") else "click"
 """Newer versions of Typer come with a Click of their own."""
@@ -24,12 +24,15 @@ OTHER_NAMES = {
 
 def in_usage(argument: Any) -> str:
     """An argument as the usage line shows it: `<MODEL>` if it is required, else `[MODEL]`."""
-    name = f"<{_name(argument)}>" if argument.required else f"[{_name(argument)}]"
+    name = f"<{name_of(argument)}>" if argument.required else f"[{name_of(argument)}]"
     return name if argument.nargs == 1 else f"{name}..."
 
 
-def _name(argument: Any) -> str:
-    return str(argument.metavar or argument.name.upper())
+def name_of(parameter: Any) -> str:
+    """The name of an option or an argument, as the help has it."""
+    if parameter.param_type_name == "option":
+        return str(parameter.opts[0])
+    return str(parameter.metavar or parameter.name.upper())
 
 
 def with_flags(sentence: str) -> str:
@@ -40,8 +43,7 @@ def with_flags(sentence: str) -> str:
     context = importlib.import_module(f"{CLICK}.globals").get_current_context(silent=True)
     flags: dict[str, str] = {}
     for parameter in [] if context is None else context.command.params:
-        is_option = parameter.param_type_name == "option"
-        flags[parameter.name] = parameter.opts[0] if is_option else _name(parameter)
+        flags[parameter.name] = name_of(parameter)
 
     def flag(match: re.Match[str]) -> str:
         names = [match[1], *OTHER_NAMES.get(match[1], [])]

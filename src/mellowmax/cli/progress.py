@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from .._common.sudden_end import before_sudden_end, forget
+from .._common.terminal import say
 
 __all__ = ["Bar", "ProgressDisplay", "progress_display", "time_left"]
 
@@ -94,7 +95,7 @@ class _Lines:
         now = time.monotonic()
         if now - self.last >= SECONDS_BETWEEN_LINES or (name and share >= 1):
             self.last = now
-            print(f"{name}: {text}" if name else text, file=sys.stderr, flush=True)
+            say(f"{name}: {text}" if name else text, file=sys.stderr)
 
 
 def time_left(seconds: float) -> str:

@@ -151,15 +151,15 @@ def print_summary(
     """Print the verdicts of the items that were asked for, and the path of the report."""
     verdicts = {one.plan.name: one.verdict for one in summary.finished if one.plan.name in names}
     missing = [name for name in summary.missing if name in names]
-    lines = [
-        f"{name:10s} {verdict.outcome.value:20s} {verdict.summary}"
+    rows = [
+        (f"{name:10s} {verdict.outcome.value:20s}", verdict.summary)
         for name, verdict in verdicts.items()
     ]
-    lines += [f"{name:10s} not finished" for name in missing]
+    rows += [(f"{name:10s} not finished", "") for name in missing]
     items = {
         name: {"verdict": verdict.outcome.value, "summary": verdict.summary}
         for name, verdict in verdicts.items()
     }
     data = {"items": items, "missing": missing, "report": str(summary.page)}
-    result = Result([], data, [*lines, str(summary.page)])
+    result = Result(rows, data, last=str(summary.page))
     print_result(result, as_json=as_json, quiet=quiet)

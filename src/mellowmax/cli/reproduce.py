@@ -12,6 +12,8 @@ import typer
 
 from .._common.files import check_directory
 from .._common.signals import early_end
+from .._common.terminal import columns, say, say_error, wrapped
+from .._common.text import visible
 from ..experiments.item import ITEMS, SCALES
 from .console import (
     RESUMES,
@@ -100,7 +102,7 @@ def reproduce(
         names = [one.name for one in plans]
         print_summary(summary, names, as_json=as_json, quiet=quiet)
     if unwanted:
-        print(f"mellowmax: not made, as was wanted: {', '.join(unwanted)}", file=sys.stderr)
+        say_error(f"not made, as was wanted: {', '.join(unwanted)}")
         raise typer.Exit(1)
 
 
@@ -159,7 +161,8 @@ def _ask(sentence: str) -> bool:
         item = sentence.split()[0]
         rule = f"`--yes` must be given to start {item} where nobody can be asked"
         raise ValueError(f"{rule}; {sentence}")
-    return typer.confirm(f"{sentence}. Start it?", err=True)
+    question = wrapped(f"{sentence}. Start it? [y/N]:", columns(sys.stderr))
+    return typer.confirm(question, show_default=False, prompt_suffix=" ", err=True)
 
 
 def make_cells(
@@ -180,9 +183,9 @@ def make_cells(
 
     for one in plans:
         if one.foreign:
-            print(
-                f"{one.name}: {one.foreign} cells in {out} were made by another version or config; "
-                "they are left alone and not used",
+            say(
+                f"{one.name}: {one.foreign} cells in {visible(str(out))} were made by another "
+                "version or config; they are left alone and not used",
                 file=sys.stderr,
             )
     with progress_unless(quiet, [_bar(one) for one in plans]) as report:
@@ -198,7 +201,7 @@ def make_cells(
     for one in plans:
         if one.missing:
             cells = ", ".join(one.missing)
-            print(f"{one.name}: other processes are still making {cells}", file=sys.stderr)
+            say(f"{one.name}: other processes are still making {cells}", file=sys.stderr)
     return True
 
 

@@ -10,13 +10,16 @@ import contextlib
 import dataclasses
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from .._common.terminal import columns, say
 from .._common.text import visible
 from .console import print_rows
 from .progress import Bar, ProgressDisplay, progress_display
+from .table import Table
 
 __all__ = ["Result", "print_result", "progress_unless"]
 
@@ -29,8 +32,10 @@ class Result:
     """Names and texts."""
     data: Mapping[str, object]
     """The same for JSON: texts, numbers, arrays, and lists and dictionaries of them."""
-    table: Sequence[str] = ()
-    """Lines to print below the rows."""
+    table: Table | None = None
+    """Numbers to print below the rows."""
+    last: str = ""
+    """A line of its own below all that."""
 
 
 def print_result(result: Result, *, as_json: bool = False, quiet: bool = False) -> None:
@@ -40,9 +45,10 @@ def print_result(result: Result, *, as_json: bool = False, quiet: bool = False) 
         print(text.replace("\x7f", "\\u007f"))  # the only control character that JSON leaves
     elif not quiet:
         print_rows(result.rows)
-        if result.rows and result.table:
-            print()
-        print(*map(visible, result.table), sep="\n", end="\n" if result.table else "")
+        if result.table is not None:
+            print("", *result.table.lines(columns(sys.stdout)), sep="\n")
+        if result.last:
+            say(visible(result.last))
 
 
 def _plain(value: object) -> object:

@@ -63,9 +63,9 @@ def solve(
     Example: mellowmax solve FrozenLake-v1 --softmax mellowmax --parameter 16.55
 
     For a small model, the values and the policy are printed. The file has `q`, `value`, `policy`,
-    `allowed` and the printed numbers. `numpy.load` reads it, `mellowmax show` prints it. Ctrl-C stops
-    early and writes the values so far. The exit code is 0 if the solve converged, 1 if it did not,
-    130 after Ctrl-C, and 2 for a wrong argument.
+    `allowed` and the printed numbers. `numpy.load` reads it, `mellowmax show` prints it. Ctrl-C
+    stops early and writes the values so far. The exit code is 0 if the solve converged, 1 if it did
+    not, 130 after Ctrl-C, and 2 for a wrong argument.
     """
     with errors_in_one_sentence():
         pair = choose_softmax(_one_name(softmax, operator), parameter)

@@ -1,0 +1,156 @@
+"""How commands are typed: the usage line, the help, and mistakes in one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import shutil
+import sys
+import typing
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import typer
+import typer.core
+
+from .._common.terminal import columns, say_error
+from .console import output_arrives
+from .flags import CLICK, in_usage, name_of
+
+__all__ = ["Command", "Commands"]
+
+WIDEST = 80
+"""Help is not wider than this on any terminal."""
+KINDS = {int: "a whole number", float: "a number"}
+"""What a value of a type must be."""
+
+_core: Any = importlib.import_module(f"{CLICK}.core")
+_exceptions: Any = importlib.import_module(f"{CLICK}.exceptions")
+_formatting: Any = importlib.import_module(f"{CLICK}.formatting")
+
+
+class _Formatter(_formatting.HelpFormatter):  # type: ignore[misc]
+    """Help as wide as the terminal; Click's own is not narrower than 50 columns."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        width = columns(sys.stdout) or shutil.get_terminal_size().columns
+        super().__init__(width=max(min(width, WIDEST) - 2, 20))
+
+    def write_dl(self, rows: Sequence[tuple[str, str]], *args: Any, **settings: Any) -> None:
+        """Write names and texts in two columns; a long name has a line of its own."""
+        super().write_dl(rows, col_max=30 if self.width >= 50 else 8)
+
+
+class _Context(_core.Context):  # type: ignore[misc]
+    formatter_class = _Formatter
+
+
+class Command(typer.core.TyperCommand):
+    """A command; in its usage line `<NAME>` is required, and `[NAME]` is not."""
+
+    context_class = _Context
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What follows the name of the command in the usage line."""
+        return [self.options_metavar or "", *map(in_usage, self._arguments())]
+
+    def _arguments(self) -> list[Any]:
+        return [one for one in self.params if one.param_type_name == "argument"]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was typed."""
+        typed = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except _exceptions.NoArgsIsHelpError:
+            raise
+        except _exceptions.UsageError as error:
+            raise _exceptions.UsageError(self._sentence(ctx, typed, error), ctx) from error
+
+    def _sentence(self, ctx: Any, typed: list[str], error: Any) -> str:
+        """What is wrong with what was typed, in one sentence."""
+        if isinstance(error, _exceptions.MissingParameter):
+            return f"`{name_of(error.param)}` must be given, got none"
+        if isinstance(error, _exceptions.NoSuchOption):
+            return _unknown(ctx, "option", error.option_name, _visible_flags(self, ctx))
+        if isinstance(error, _exceptions.BadOptionUsage):
+            name = error.option_name
+            for one in typed:
+                if one.startswith(f"{name}="):
+                    got = one.removeprefix(f"{name}=")
+                    return f"`{name}` must be given without a value, got {got!r}"
+            return f"`{name}` must have a value, got none"
+        values, others, _ = self.make_parser(ctx).parse_args(args=typed)
+        if isinstance(error, _exceptions.BadParameter) and error.param is not None:
+            kind = typing.get_type_hints(self.callback)[error.param.name]
+            rule = next((KINDS[one] for one in (kind, *typing.get_args(kind)) if one in KINDS), "")
+            if rule:
+                got = values[error.param.name]
+                return f"`{name_of(error.param)}` must be {rule}, got {got!r}"
+        if others:
+            taken = " ".join(map(in_usage, self._arguments()))
+            return f"`{ctx.command_path}` takes {taken} and no other argument, got {others[0]!r}"
+        return str(error.format_message())
+
+
+class Commands(typer.core.TyperGroup):
+    """The commands; none succeeds unless what it has printed arrives."""
+
+    context_class = _Context
+
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        """Read what was typed before the command's name."""
+        with _mistakes_in_one_sentence():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: Any) -> object:
+        """Run a command."""
+        with output_arrives(), _mistakes_in_one_sentence():
+            return super().invoke(ctx)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Find the command, or print the help or the version."""
+        with output_arrives():
+            try:
+                return super().parse_args(ctx, args)
+            except _exceptions.NoSuchOption as error:
+                flags = _visible_flags(self, ctx)
+                sentence = _unknown(ctx, "option", error.option_name, flags)
+                raise _exceptions.UsageError(sentence, ctx) from error
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of a name."""
+        if args and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            raise _exceptions.UsageError(_unknown(ctx, "command", args[0], self.commands), ctx)
+        return super().resolve_command(ctx, args)
+
+
+@contextlib.contextmanager
+def _mistakes_in_one_sentence() -> Iterator[None]:
+    """What was typed wrongly is one sentence and exit code 2."""
+    try:
+        yield
+    except _exceptions.NoArgsIsHelpError:
+        raise
+    except _exceptions.UsageError as error:
+        say_error(" ".join(error.format_message().split()))
+        raise typer.Exit(2) from None
+
+
+def _visible_flags(command: Any, ctx: Any) -> list[str]:
+    """The options that the help of a command has."""
+    options = (one for one in command.get_params(ctx) if not getattr(one, "hidden", False))
+    return [
+        flag
+        for one in options
+        for flag in (*one.opts, *one.secondary_opts)
+        if one.param_type_name == "option"
+    ]
+
+
+def _unknown(ctx: Any, what: str, name: str, known: Iterable[str]) -> str:
+    """That there is no such option or command, and which may have been meant."""
+    near = difflib.get_close_matches(name, [*known], 1)
+    meant = f"; did you mean {near[0]}?" if near else f"; see `{ctx.command_path} --help`"
+    return f"`{ctx.command_path}` has no {what} {name!r}{meant}"
