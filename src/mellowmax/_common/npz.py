@@ -189,7 +189,7 @@ def _array(
 ) -> npt.NDArray[Any]:
     """An array, which is not read before its form has been checked."""
     entry = archive.getinfo(name + SUFFIX)
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+    if entry.compress_type != zipfile.ZIP_STORED:  # a small one could hold a large array
         raise _DamagedError
     with contextlib.ExitStack() as held:
         with _damage():
@@ -207,9 +207,7 @@ def _array(
         shape = tuple(int(size) for size in header[3].split(",") if size.strip())
         field.check_form(name, dtype, shape, sizes)
         needed = math.prod(shape) * dtype.itemsize
-        there = entry.file_size - len(begin) - len(text)
-        if entry.compress_type == zipfile.ZIP_STORED:
-            there = min(there, entry.compress_size - len(begin) - len(text))
+        there = min(entry.file_size, entry.compress_size) - len(begin) - len(text)
         if needed != there:
             rule = f"field {shown(name)} must have the {needed} bytes of its shape {shape}"
             raise ValueError(f"{rule}, got {there}")

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from .._common import checks, npz
 from .._common.schema import Field, json_object, matching, shown
-from .._common.text import visible
+from .._common.text import shortened, visible
 from ..softmax import SOFTMAXES, Max, Softmax
 from .dqn import Dqn
 from .episode_log import EpisodeLog
@@ -44,7 +44,9 @@ __all__ = [
 KIND = "training"
 RULE = "`checkpoint` must be of a training with the same settings"
 MOST_SHOWN = 6
-"""How many numbers of as many runs a message has."""
+"""How many numbers of as many runs a message has, or settings that differ."""
+LONGEST = 200
+"""Characters of a setting that a message has."""
 KINDS: dict[str, type[Softmax]] = {
     **{kind.__name__: kind for kind in SOFTMAXES.values()},
     HeldTemperature.__name__: HeldTemperature,
@@ -229,6 +231,12 @@ def _check_log(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
     if fields["done"].max() > most:
         rule = f"field 'done' must be no more than the {most} batches that 'returns' has room for"
         raise ValueError(f"{rule}, got {fields['done'].max()}")
+    entries = -(-fields["done"] * settings.get("batch", 1) // settings["bin"])
+    played = np.arange(fields["lengths"].shape[1]) < entries[:, None]
+    wrong = fields["lengths"][(fields["lengths"] > 0) != played]
+    if wrong.size:
+        rule = "field 'lengths' must be at least 1 for what 'done' says was played, and 0 elsewhere"
+        raise ValueError(f"{rule}, got {wrong[0]}")
 
 
 def _check_states(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
@@ -299,7 +307,7 @@ def _check_same(
     if not _equal(_lanes(fields, few), _lanes(description, few)):
         was, now = _readable(fields), _readable(description)
         differ = [
-            f"`{visible(name)}` was {was.get(name, 'none')} and is {now.get(name, 'none')}"
+            f"`{visible(shortened(name))}` was {_shown(was, name)} and is {_shown(now, name)}"
             for name in {**was, **now}
             if was.get(name) != now.get(name)
         ]
@@ -309,8 +317,15 @@ def _check_same(
     were, are = ([(x.dtype, x.shape[1:]) for x in states] for states in (_states(fields), leaves))
     if not differ and were != are:
         differ = ["`optimiser` was of another kind"]
+    if len(differ) > MOST_SHOWN:
+        differ = [*differ[:MOST_SHOWN], f"and {len(differ) - MOST_SHOWN} more"]
     if differ:
         raise ValueError(f"{RULE}, got another in {str(path)!r}: {', '.join(differ)}")
+
+
+def _shown(readable: Mapping[str, str], name: str) -> str:
+    """A setting as a message has it."""
+    return shortened(readable.get(name, "none"), LONGEST)
 
 
 def _lanes(description: Mapping[str, Any], first: int | None) -> dict[str, Any]:
@@ -424,7 +439,8 @@ def load_policy(
     if softmax is None and text["softmax"] in KINDS:
         softmax = KINDS[text["softmax"]](*parameters)
     elif softmax is None or _name(softmax) != text["softmax"]:
-        rule = f"`softmax` must be of the class of the training, {visible(text['softmax'])}"
+        rule = "`softmax` must be of the class of the training"
+        rule += f", {visible(shortened(text['softmax'], LONGEST))}"
         raise ValueError(f"{rule}, got {softmax!r}")
     else:
         softmax = jax.tree.unflatten(jax.tree.structure(softmax), parameters)

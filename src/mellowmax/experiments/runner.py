@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib
+import math
 import platform
 import shutil
 import time
@@ -197,11 +198,12 @@ class _Clock:
 
 def _seconds(file: Path) -> float:
     text = file.read_bytes()[:40]
-    try:
-        return float(text)
-    except ValueError:
-        rule = "the time that a cell took so far must be a number"
-        raise ValueError(f"{rule}, got {text!r} in {str(file)!r}") from None
+    with contextlib.suppress(ValueError):
+        seconds = float(text)
+        if 0 <= seconds < math.inf:
+            return seconds
+    rule = "the seconds that a cell took so far must be a number of at least 0"
+    raise ValueError(f"{rule}, got {text!r} in {str(file)!r}")
 
 
 def _make(item: Item, spec: Spec, part: Path, callback: Callable[[float], bool]) -> pd.DataFrame:
@@ -262,7 +264,8 @@ def assemble(plan: Plan, out: str | Path) -> Finished:
 def _of_its_cells(plan: Plan) -> Iterator[None]:
     """What fails within is due to the cells: an item is a pure function of them."""
     try:
-        yield
+        with np.errstate(all="ignore"):  # of what they have
+            yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         rule = f"the cells of {plan.name} must be as this version makes them"
         there = next(path.parent for _, path in plan.cells.values())

@@ -22,6 +22,8 @@ __all__ = ["LEVELS", "MOST_NUMBERS", "model"]
 
 MOST_NUMBERS = 20_000
 """Pairs of a state and an action of a model that a page can show."""
+LARGEST_VALUE = 1e100
+"""Of such a model: what is computed of larger ones overflows."""
 LEVELS = 25
 """How many parameters it is solved for."""
 LARGEST_DISCOUNT = 0.999
@@ -40,7 +42,7 @@ def model(mdp: MDP, name: str, report: Report = lambda share: None) -> Block:
         report: called with the share that is done, from 0 to 1.
 
     Raises:
-        ValueError: for a model that is too large to be shown.
+        ValueError: for a model that is too large to be shown, or whose values are.
 
     Examples:
         >>> from mellowmax.mdp import two_state
@@ -119,7 +121,11 @@ def _parameters(mdp: MDP) -> Sequence[float]:
     q = solve(mdp, Max(), throw=False).q
     q = np.where(mdp.available, q, np.nan)
     live: Floats = q[~mdp.terminal]
+    largest = float(np.nanmax(abs(live), initial=0.0))
+    if largest > LARGEST_VALUE:
+        rule = f"`model` must have values of at most {LARGEST_VALUE:g} to be shown"
+        raise ValueError(f"{rule}, got {largest:g}")
     gaps = np.nanmax(live, axis=1) - np.nanmin(live, axis=1) if len(live) else np.zeros(0)
-    gaps = gaps[gaps > 1e-9 * max(1.0, float(np.nanmax(abs(live), initial=0.0)))]
+    gaps = gaps[gaps > 1e-9 * max(1.0, largest)]
     gap = float(np.median(gaps)) if len(gaps) else 1.0
     return [float(f"{x:.3g}") for x in np.geomspace(0.1 / gap, 300.0 / gap, LEVELS)]
