@@ -23,8 +23,8 @@ import pandas as pd
 
 from mellowmax.deep import Network, Policy, evaluate
 from mellowmax.environments import lunar_lander
-from mellowmax.experiments import measured
-from mellowmax.experiments.lander_parts import Config
+from mellowmax.experiments.data import measured
+from mellowmax.experiments.items.fig11.settings import Config
 from mellowmax.experiments.store import write_table
 from mellowmax.softmax import SOFTMAXES
 
@@ -58,7 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="the table")
     options = parser.parse_args()
-    policies, _ = measured.read("fig11_policies")
+    policies, _ = measured("fig11_policies")
     table = pd.DataFrame([evaluated(row) for row in policies.itertuples()])
     table["standard_errors"] = (table["ours"] - table["gymnasium"]) / table["standard_error"]
     if options.out:

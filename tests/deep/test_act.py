@@ -10,7 +10,7 @@ import pytest
 from mellowmax import Boltzmann, Mellowmax, Softmax
 from mellowmax.deep import HeldTemperature, Network, Policy
 from mellowmax.deep.rollouts import act
-from mellowmax.experiments.boltzmann_or_mellowmax import BoltzmannOrMellowmax
+from mellowmax.experiments.items.fig11.softmax import BoltzmannOrMellowmax
 
 COUNT = act.BLOCK + 7  # two programs, the second one not full
 

@@ -15,19 +15,14 @@ from scipy import stats
 
 from mellowmax.deep import DeepResult, Network, Policy
 from mellowmax.environments import lunar_lander, two_state
-from mellowmax.experiments import (
-    Outcome,
-    lander_comparisons,
-    lander_verdict,
-    measured,
-    paper,
-    style,
-)
+from mellowmax.experiments import Outcome, style
+from mellowmax.experiments.data import measured, paper
 from mellowmax.experiments.item import LongItem, Stopped, Work
 from mellowmax.experiments.items import fig11
-from mellowmax.experiments.lander_parts import settings, with_whole_grid
-from mellowmax.experiments.lander_runs import KEPT_RUNS, keys_of, run_rows
-from mellowmax.experiments.readings import READING
+from mellowmax.experiments.items.fig11 import comparisons, verdict
+from mellowmax.experiments.items.fig11.readings import READING
+from mellowmax.experiments.items.fig11.runs import KEPT_RUNS, keys_of, run_rows
+from mellowmax.experiments.items.fig11.settings import settings, with_whole_grid
 
 QUICK = fig11.SCALES["quick"]
 SMALL = dataclasses.replace(QUICK, runs=2, runs_of_a_row=1, episodes=20)
@@ -176,7 +171,7 @@ def test_the_tables_have_what_they_say(tables):
     assert row["mean_return"] == pytest.approx(of_runs["mean_return"].mean())
     assert row["standard_error"] == pytest.approx(stats.sem(of_runs["mean_return"]))
     assert row["solved"] == 0.5
-    theirs = paper.read("fig11_lunar_lander_curves").query("policy == 'mm' & parameter == 8")
+    theirs = paper("fig11_lunar_lander_curves").query("policy == 'mm' & parameter == 8")
     assert row["paper"] == pytest.approx(theirs["mean_return"].mean())
     curve = curves.query("part == 'figure' & policy == 'mellowmax' & parameter == 8")
     assert curve["mean_return"].mean() == pytest.approx(row["mean_return"], rel=1e-5)
@@ -227,7 +222,7 @@ def test_peaks_are_chosen_by_some_runs_and_compared_by_others():
             ("mellowmax", 4.0): noise[3] + 30 * odd,
         }
     )
-    (row,) = lander_comparisons.peaks(runs).to_dict("records")
+    (row,) = comparisons.peaks(runs).to_dict("records")
     assert (row["mellowmax"], row["runs"]) == (3.0, 20)
     best = {1.0: noise[0, 1::2], 2.0: noise[1, 1::2] + 50}[row["boltzmann"]]
     test = stats.ttest_ind(noise[2, 1::2] + 7.0, best, equal_var=False)
@@ -238,12 +233,12 @@ def test_peaks_are_chosen_by_some_runs_and_compared_by_others():
 def test_equal_policies_are_told_apart_as_rarely_as_the_rule_says():
     """Five settings each, all alike: 5 % of 200 are 10; more than 24 has a chance below 1e-4."""
     rng = np.random.default_rng(1)
-    names = [(policy, float(i)) for policy in lander_verdict.POLICIES for i in range(5)]
+    names = [(policy, float(i)) for policy in verdict.POLICIES for i in range(5)]
     found = [
-        lander_comparisons.peaks(runs_of({name: rng.normal(size=20) for name in names}))
+        comparisons.peaks(runs_of({name: rng.normal(size=20) for name in names}))
         for _ in range(200)
     ]
-    assert sum(table["p_value"].iloc[0] < lander_verdict.SURE for table in found) <= 24
+    assert sum(table["p_value"].iloc[0] < verdict.SURE for table in found) <= 24
 
 
 def test_what_the_gradient_through_the_temperature_is_worth(tables):
@@ -256,7 +251,7 @@ def test_what_the_gradient_through_the_temperature_is_worth(tables):
 
 def test_the_quick_scale_shows_what_is_kept_and_compares_some_runs_with_it(cell):
     tables = fig11.tables(SMALL, {"figure": cell})
-    kept, made_by = measured.read("fig11_curves")
+    kept, made_by = measured("fig11_curves")
     pd.testing.assert_frame_equal(tables["curves"][list(kept)], kept)
     check = tables["check"].set_index("policy")
     assert check["parameter"].to_dict() == {"boltzmann": 3.0, "mellowmax": 8.0}
@@ -292,7 +287,7 @@ def test_the_verdict_can_be_any(tables):
         peaks = peaks.assign(difference=difference, p_value=p_value)
         return fig11.judge({**tables, "curves": curves, "peaks": peaks})
 
-    assert judged(9.0, 0.01).claims[-1].statement == lander_verdict.PEAK
+    assert judged(9.0, 0.01).claims[-1].statement == verdict.PEAK
     assert judged(9.0, 0.01).outcome is Outcome.REPRODUCED
     assert judged(9.0, 0.06).outcome is Outcome.PARTLY
     assert judged(-9.0, 0.01).outcome is Outcome.PARTLY
@@ -307,8 +302,8 @@ def distance(rows):
 
 def test_what_is_run_is_the_reading_that_is_nearest():
     """Over as many episodes as each of the others has: some were not trained to the end."""
-    readings, curves = (measured.read(f"fig11_{name}")[0] for name in ("readings", "curves"))
-    theirs = paper.read("fig11_lunar_lander_curves").rename(columns={"mean_return": "paper"})
+    readings, curves = (measured(f"fig11_{name}")[0] for name in ("readings", "curves"))
+    theirs = paper("fig11_lunar_lander_curves").rename(columns={"mean_return": "paper"})
     names = theirs["policy"].map({"boltz": "boltzmann", "mm": "mellowmax"})
     setting = ["policy", "parameter", "episode"]
     figure = curves.query("part == 'figure'").merge(theirs.assign(policy=names), on=setting)
@@ -346,7 +341,7 @@ def test_means_are_in_the_order_of_the_parameters(tables):
 
 def test_the_parts_that_are_readings_stand_beside_them(tables):
     readings = tables["readings"].set_index("part")
-    assert set(readings.index) == {lander_verdict.COMPARED, "figure", "stated rate"}
+    assert set(readings.index) == {verdict.COMPARED, "figure", "stated rate"}
     for part, rate in (("figure", 0.001), ("stated rate", 0.005)):
         row = readings.loc[part]
         assert (row["learning_rate"], row["episodes"]) == (rate, 40_000)
@@ -364,7 +359,7 @@ def test_the_verdict_says_what_the_temperature_s_gradient_is_worth(tables):
 
 
 def test_the_distance_of_a_reading_is_a_root_mean_square():
-    curves = paper.read("fig11_lunar_lander_curves").query("episode < 3000")
+    curves = paper("fig11_lunar_lander_curves").query("episode < 3000")
     names = curves["policy"].map({"boltz": "boltzmann", "mm": "mellowmax"})
     off = np.where(np.arange(len(curves)) % 2, 3.0, -4.0)
     reading = curves.assign(policy=names, mean_return=curves["mean_return"] + off)

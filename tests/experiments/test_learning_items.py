@@ -12,7 +12,7 @@ import pytest
 from mellowmax import Boltzmann, Mellowmax, mellowmax_temperature
 from mellowmax.experiments import Outcome, style
 from mellowmax.experiments.items import fig2, fig9
-from mellowmax.experiments.silent_fallback import SilentFallback
+from mellowmax.experiments.items.fig9.silent_fallback import SilentFallback
 from mellowmax.mdp import MDP, multi_passenger_taxi
 from mellowmax.planning import solve
 from mellowmax.softmax import SOFTMAXES

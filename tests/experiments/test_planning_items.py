@@ -12,9 +12,9 @@ import pytest
 import scipy.optimize
 
 from mellowmax import Boltzmann, Mellowmax
-from mellowmax.experiments import style, two_state_field
+from mellowmax.experiments import style
 from mellowmax.experiments.item import Outcome
-from mellowmax.experiments.items import fig3, fig4, fig5, fig6
+from mellowmax.experiments.items import fig3, fig4, fig5, fig6, update_field
 
 ITEMS = {"fig3": fig3, "fig4": fig4, "fig5": fig5, "fig6": fig6}
 FITTED = np.array([[0.12211, 0.65867], [0.03284, 0.99075]])
@@ -257,7 +257,7 @@ def test_the_field_is_of_sweeps(name, operator):
 
 def test_a_sweep_of_pairs_keeps_their_order():
     spec = fig6.cells(fig6.Config())["points"]
-    pair = two_state_field.sweep(spec, np.array([[0.9, 0.1]]))[0]
+    pair = update_field.sweep(spec, np.array([[0.9, 0.1]]))[0]
     assert pair.tolist() == pytest.approx(swept("mellowmax", 0.9, 0.1), abs=1e-14)
 
 

@@ -17,8 +17,8 @@ from mellowmax import (
     mellowmax_temperature,
 )
 from mellowmax.deep import Episodes, reinforce
-from mellowmax.experiments.boltzmann_or_mellowmax import BoltzmannOrMellowmax
-from mellowmax.experiments.readings import READINGS, Weighing, learner_of
+from mellowmax.experiments.items.fig11.readings import READINGS, Weighing, learner_of
+from mellowmax.experiments.items.fig11.softmax import BoltzmannOrMellowmax
 
 BATCH, HIDDEN = 3, 4
 WORDS = {

@@ -15,8 +15,8 @@ from mellowmax import Boltzmann, Max, Mellowmax
 from mellowmax.experiments import style
 from mellowmax.experiments.item import Outcome
 from mellowmax.experiments.items import fig7, table1
-from mellowmax.experiments.printed_table import PRINTED, z_of_a_count, z_of_settings
-from mellowmax.experiments.two_state_sweeps import SWEEPS, count_sweeps
+from mellowmax.experiments.items.fig7.sweeps import SWEEPS, count_sweeps
+from mellowmax.experiments.items.table1.printed import PRINTED, z_of_a_count, z_of_settings
 from mellowmax.mdp import random_mdp, two_state
 from mellowmax.planning import solve
 from mellowmax.planning.batch import Batch, find_fixed_points, value_iteration

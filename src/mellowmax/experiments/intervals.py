@@ -6,11 +6,12 @@ from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import stats
 
 from .._typing import Floats
 
-__all__ = ["LEVEL", "mean_interval", "share_interval"]
+__all__ = ["LEVEL", "difference", "mean_interval", "share_interval"]
 
 LEVEL = 0.95
 
@@ -48,3 +49,21 @@ def mean_interval(numbers: Floats) -> tuple[Any, Any, Any]:
     mean, count = numbers.mean(0), len(numbers)
     half = stats.t.ppf((1 + LEVEL) / 2, count - 1) * numbers.std(0, ddof=1) / count**0.5
     return mean, mean - half, mean + half
+
+
+def difference(one: pd.Series[Any], other: pd.Series[Any]) -> dict[str, Any]:
+    """How much larger the mean of some numbers is than that of others, by Welch's test.
+
+    Returns:
+        `difference`, the ends of its interval `low` and `high`, `p_value`, and `runs`: how many
+        numbers each side has, at least.
+    """
+    test = stats.ttest_ind(one, other, equal_var=False)
+    low, high = test.confidence_interval(LEVEL)
+    return {
+        "difference": one.mean() - other.mean(),
+        "low": low,
+        "high": high,
+        "p_value": test.pvalue,
+        "runs": min(len(one), len(other)),
+    }

@@ -11,7 +11,7 @@ import pytest
 
 from fixed_point_reference import FITTED, PRINTED, assert_fixed, copies, scalar_equation, sweep
 from mellowmax import Boltzmann, EpsilonGreedy, Mean, Mellowmax
-from mellowmax.experiments import paper
+from mellowmax.experiments.data import paper
 from mellowmax.mdp import MDP, random_mdp, two_state
 from mellowmax.planning import fixed_points, trace_fixed_points
 
@@ -49,7 +49,7 @@ def test_folds_of_the_two_state_mdp(printed, window, within, ends):
 
 
 def figure_4():
-    for row in paper.read("fig4_fixed_points").itertuples():
+    for row in paper("fig4_fixed_points").itertuples():
         yield row.beta, "ab".index(row.action), row.q
 
 

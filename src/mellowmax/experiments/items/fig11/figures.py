@@ -1,0 +1,122 @@
+"""How figure 11 is drawn: learning curves, and means by parameter, with the paper's beside ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+
+from ... import style
+
+__all__ = ["draw_curves", "draw_means", "draw_parts", "of_setting"]
+
+_POLICIES = {"boltzmann": "beta", "mellowmax": "omega"}  # and their parameters
+
+
+def of_setting(table: pd.DataFrame, policy: str, parameter: float) -> pd.DataFrame:
+    """The rows of a policy at a parameter."""
+    return table[(table["policy"] == policy) & (table["parameter"] == parameter)]
+
+
+def draw_curves(curves: pd.DataFrame, theirs: pd.DataFrame, width: int) -> Figure:
+    """The mean return by episode, one panel for each policy.
+
+    Args:
+        curves: ours, with standard errors.
+        theirs: the paper's, of which at least the first 3000 episodes are drawn.
+        width: of a bin of episodes.
+    """
+    last = curves["episode"].max() + width / 2
+    theirs = theirs[theirs["episode"] <= max(last, 3000)]
+    figure, axes = style.figure(2, height=4.0)
+    for axis, policy in zip(axes, _POLICIES, strict=True):
+        parameters = sorted(theirs.loc[theirs["policy"] == policy, "parameter"].unique())
+        shades = np.linspace(0.0, 0.9, len(parameters))
+        for parameter, shade in zip(parameters, shades, strict=True):
+            colour = colormaps["viridis"](shade)
+            printed = of_setting(theirs, policy, parameter)
+            label = f"the paper, {_POLICIES[policy]} = {parameter:g}"
+            look = {"color": colour, "linestyle": ":", "linewidth": 1.4, "label": label}
+            axis.plot(printed["episode"], printed["paper"], **look)
+            ours = of_setting(curves, policy, parameter)
+            if ours.empty:
+                continue
+            axis.errorbar(
+                ours["episode"],
+                ours["mean_return"],
+                1.96 * ours["standard_error"],
+                color=colour,
+                marker="." if len(ours) < 20 else None,
+                capsize=2 if len(ours) < 20 else 0,
+                elinewidth=0.8,
+                label=f"here, {_POLICIES[policy]} = {parameter:g}, with 95 % intervals",
+            )
+        axis.set(title=policy, xlabel="episode", ylabel="mean return of an episode")
+        axis.legend(fontsize=7, loc="lower right")
+    axes[1].sharey(axes[0])
+    axes[0].autoscale(axis="y")
+    return figure
+
+
+def draw_means(means: pd.DataFrame) -> Figure:
+    """The mean return over all episodes that were run, and the share of runs that solve."""
+    figure, axes = style.figure(2, height=3.6)
+    for policy in _POLICIES:
+        ours = means[means["policy"] == policy].sort_values("parameter")
+        look = _points(axes[0], ours, policy, f"{policy}, here, 95 %")
+        axes[0].plot(ours["parameter"], ours["paper"], **style.PAPER | {"linestyle": "none"})
+        share = ours["solved"]
+        ends = np.maximum(0, [share - ours["solved_low"], ours["solved_high"] - share])
+        axes[1].errorbar(ours["parameter"], share, ends, label=policy, **look)
+    axes[0].plot(
+        [], [], label="the paper at the same parameters", **style.PAPER | {"linestyle": "none"}
+    )
+    axes[0].set(ylabel=_ylabel(means))
+    axes[1].set(ylabel="share of runs that solve", ylim=(-0.02, 1.02))
+    for axis in axes:
+        axis.set(xlabel="beta or omega", xlim=(0, 12))
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def draw_parts(means: pd.DataFrame, figure_part: str, held_part: str) -> Figure:
+    """The mean return over all episodes in each part but the figure's own.
+
+    Args:
+        means: of all parts.
+        figure_part: the name of the figure's own, which the part below is drawn beside.
+        held_part: the name of that with mellowmax's inverse temperature held fixed.
+    """
+    parts = [part for part in means["part"].unique() if part != figure_part]
+    figure, axes = style.figure(2, -(-len(parts) // 2), height=3.4)
+    ylabel = _ylabel(means)
+    for axis, part in zip(np.ravel(axes), parts, strict=False):
+        for policy in _POLICIES:
+            ours = means[(means["policy"] == policy) & (means["part"] == part)]
+            if len(ours):
+                _points(axis, ours.sort_values("parameter"), policy, policy)
+        if part == held_part:
+            through = means[(means["policy"] == "mellowmax") & (means["part"] == figure_part)]
+            label = "mellowmax, through the inverse temperature"
+            grey = {"color": "#999999", "linestyle": ":"}
+            _points(axis, through.sort_values("parameter"), "mellowmax", label, **grey)
+        axis.set(title=part, xlabel="beta or omega", ylabel=ylabel)
+        axis.legend(fontsize=8)
+    for axis in np.ravel(axes)[len(parts) :]:
+        axis.remove()
+    return figure
+
+
+def _ylabel(means: pd.DataFrame) -> str:
+    return f"mean return, first {means['episodes'].max():,} episodes"
+
+
+def _points(axis: Any, ours: pd.DataFrame, policy: str, label: str, **other: Any) -> dict[str, Any]:
+    """Mean returns with 95 % intervals; what they look like."""
+    look = style.COLOURS[policy] | {"marker": "o", "markersize": 4, "capsize": 2} | other
+    error = 1.96 * ours["standard_error"]
+    axis.errorbar(ours["parameter"], ours["mean_return"], error, label=label, **look)
+    return look

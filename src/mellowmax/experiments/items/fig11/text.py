@@ -1,0 +1,175 @@
+"""What the report says of figure 11."""
+
+from __future__ import annotations
+
+from ...item import Caption
+
+__all__ = [
+    "CAPTIONS",
+    "COLUMNS",
+    "DEVIATIONS",
+    "NEAR",
+    "RULE",
+    "SETTINGS",
+    "SOURCE",
+    "SURE",
+    "TITLE",
+]
+
+TITLE = "REINFORCE on Lunar Lander"
+SOURCE = "Figure 11, section 7.3"
+NEAR = 25.0
+SURE = 0.05
+RULE = (
+    "The curves of a policy are reproduced if for every parameter the mean distance between our "
+    f"curve and the paper's is at most {NEAR:g}. Mellowmax outperforms Boltzmann at its peak if it "
+    "earns more over all 40,000 episodes, each policy at its best parameter, and chance alone "
+    f"gives such a difference in fewer than {SURE:.0%} of experiments (Welch's test). The best "
+    "parameters are chosen by half of the runs and compared by the other half. Where not all "
+    "settings were run for all episodes, that claim is undecided, and so are curves that agree as "
+    "far as they were run."
+)
+DEVIATIONS = (
+    "The paper states neither the discount, nor how an action is weighed, nor a baseline. Readings "
+    "of it were compared with its curves (the table of readings); the nearest is what is run here.",
+    "The learning rate is 0.001, where the paper states 0.005. With 0.005 no reading comes as near "
+    "to the paper's curves, over as many episodes, as the nearest with 0.001. The part called "
+    "stated rate has 0.005.",
+    "The layer before the softmax has 4 units, one for each action; the paper says 16, which can "
+    "hold for the hidden layer only. The weights begin as Glorot's and the biases as 0, which was "
+    "the default of the library the paper used.",
+    "The environment is our own Lunar Lander, which is Gymnasium's to within its own scatter, with "
+    "the height observed as it was until 2018: the paper's environment observed it so, and earned "
+    "less by it. Its episodes end after 1000 steps at the latest. The part called today is "
+    "LunarLander-v3.",
+    "The rule for the curves was written when some readings had been seen.",
+)
+CAPTIONS = {
+    "curves": Caption(
+        "The mean return of an episode, in bins of 500 episodes, on one scale for both policies. "
+        "Dotted lines are the paper's, one for each parameter; solid lines of the same colour are "
+        "ours, where that parameter was run.",
+        "Two panels of mean return against episode, with the paper's dotted curves, which rise "
+        "from between -240 and -360 to as much as 200, and our solid ones.",
+    ),
+    "means": Caption(
+        "Left: the mean return over all episodes that were run, with 95 % intervals, and the "
+        "paper's over as many episodes (pink). Right: the share of runs that solved the domain, "
+        "with a mean return above 200 in 100 consecutive episodes; the paper gives none.",
+        "Two panels against the parameter: mean returns with the paper's crosses, and shares of "
+        "runs between 0 and 1.",
+    ),
+    "others": Caption(
+        "The mean return over all episodes in each of the other parts, with 95 % intervals: in "
+        "today's environment, with the learning rate that the paper states, with mellowmax's "
+        "inverse temperature held fixed (beside the figure's own), and over a finer grid of "
+        "parameters.",
+        "Four panels of mean return against the parameter.",
+    ),
+}
+SETTINGS = {
+    "betas": "betas of Boltzmann",
+    "omegas": "omegas of mellowmax",
+    "runs": "runs of each setting of the figure",
+    "other_runs": "runs of each setting of the other parts",
+    "runs_of_a_row": "runs that share a key",
+    "finer": "parameters of each policy in the finer grid",
+    "episodes": "episodes of a run",
+    "batch": "episodes of an update",
+    "hidden": "units of the hidden layer",
+    "reading": "what an action is weighed with",
+    "discount": "discount",
+    "learning_rate": "learning rate of Adam; the paper states 0.005",
+    "seed": "seed of the random numbers",
+}
+COLUMNS = {
+    "curves": {
+        "part": "what it is for",
+        "policy": "boltzmann or mellowmax",
+        "parameter": "beta or omega",
+        "episode": "the middle of a bin of 500 episodes",
+        "mean_return": "averaged over the bin and the runs",
+        "standard_error": "of that mean, over the runs",
+        "mean_length": "steps of an episode",
+        "runs": "how many runs",
+        "paper": "the paper's mean return in this bin, where it has one",
+    },
+    "runs": {
+        "part": "what it is for",
+        "policy": "boltzmann or mellowmax",
+        "parameter": "beta or omega",
+        "run": "its number",
+        "mean_return": "averaged over all episodes",
+        "solved": "after how many episodes the domain was solved; 0 if it was not",
+    },
+    "means": {
+        "part": "what it is for",
+        "policy": "boltzmann or mellowmax",
+        "parameter": "beta or omega",
+        "mean_return": "averaged over all episodes and runs",
+        "standard_error": "of that mean, over the runs",
+        "paper": "the mean of the paper's curve over as many episodes, where it has one",
+        "solved": "the share of runs with a mean return above 200 in 100 consecutive episodes",
+        "solved_low": "the lower end of its 95 % interval",
+        "solved_high": "the upper end",
+        "runs": "how many runs",
+        "episodes": "of each run",
+    },
+    "peaks": {
+        "part": "what it is for",
+        "boltzmann": "the best beta",
+        "mellowmax": "the best omega",
+        "difference": "how much more mellowmax earns there, over all episodes",
+        "low": "the lower end of its 95 % interval",
+        "high": "the upper end",
+        "p_value": "how often chance alone gives as large a difference",
+        "runs": "how many runs of each are compared",
+    },
+    "gradients": {
+        "omega": "of mellowmax",
+        "through": "mean return with the gradient through the inverse temperature",
+        "held": "mean return with the inverse temperature held fixed",
+        "difference": "how much more the former earns",
+        "low": "the lower end of its 95 % interval",
+        "high": "the upper end",
+        "p_value": "how often chance alone gives as large a difference",
+        "runs": "how many runs of each are compared, at least",
+    },
+    "check": {
+        "policy": "boltzmann or mellowmax",
+        "parameter": "beta or omega",
+        "episode": "the middle of a bin of 500 episodes",
+        "here": "the mean return of the runs that were made now",
+        "there": "that of the runs that are shown",
+        "standard_errors": "how many standard errors the former is above the latter",
+        "runs": "how many runs were made now",
+    },
+    "measured": {
+        "cell": "which of the runs that are shown: those that were trained together",
+        "device": "where they were made",
+        "seconds": "how long that took",
+        "at": "when",
+        "mellowmax": "the version of this library",
+        "jax": "that of JAX",
+    },
+    "flights": {
+        "policy": "boltzmann or mellowmax, at the parameter that is best in the part called today",
+        "parameter": "beta or omega",
+        "run": "its number",
+        "ours": "the mean return of its trained policy over 100 episodes in our LunarLander-v3",
+        "gymnasium": "the same in Gymnasium's own",
+        "standard_error": "of the difference",
+        "standard_errors": "how many of them the former is above the latter",
+    },
+    "readings": {
+        "part": "what it is for; compared: to choose one",
+        "reading": "with what an action is weighed, and how many layers there are",
+        "discount": "of what is earned",
+        "learning_rate": "0.005 is what the paper states",
+        "distance": "root mean square distance from the paper's ten curves",
+        "episodes": "up to which they are compared; those far off were not trained to the end",
+        "figure": "the distance of the figure's own runs up to there; the rows are in the order of "
+        "distance / figure",
+        "runs": "of each setting",
+    },
+}

@@ -1,0 +1,165 @@
+"""Which claims of figure 11 hold, and what the verdict rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from ...data import paper
+from ...item import Claim, Verdict
+from . import figures
+from .readings import LEARNING_RATE, READING
+from .settings import FIGURE, Config
+from .text import NEAR, SURE
+
+__all__ = ["COMPARED", "PEAK", "POLICIES", "SHORT", "judge", "of_figure"]
+
+POLICIES = ("boltzmann", "mellowmax")
+SHORT = {"boltzmann": "boltz", "mellowmax": "mm"}
+"""What the paper's table calls them."""
+PEAK = "Mellowmax outperforms Boltzmann at its peak"
+"""The claim that matters most."""
+COMPARED = "compared"
+"""The part of the readings that were compared to choose one."""
+
+
+def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
+    """By `RULE`."""
+    means = tables["means"]
+    curves = of_figure(tables["curves"])
+    whole = _whole(means)
+    claims = [_curves(curves[curves["policy"] == policy], policy, whole) for policy in POLICIES]
+    claims.append(_peak(tables["peaks"], means, whole))
+    beside = (
+        _others(tables["peaks"]),
+        _gradient(tables["gradients"]),
+        _origin(tables),
+        _reading(tables["readings"]),
+    )
+    return Verdict(tuple(claims), _summary(tables["means"], whole), tuple(filter(None, beside)))
+
+
+def _whole(means: pd.DataFrame) -> bool:
+    """Have all settings of the figure been run for all episodes?"""
+    full, figure = Config(), of_figure(means)
+    n_settings = len(full.betas) + len(full.omegas)
+    return len(figure) == n_settings and int(figure["episodes"].min()) == full.episodes
+
+
+def of_figure(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the figure itself."""
+    return table[table["part"] == FIGURE]
+
+
+def _curves(rows: pd.DataFrame, policy: str, whole: bool) -> Claim:
+    """Are a policy's curves the paper's?"""
+    distance = (rows["mean_return"] - rows["paper"]).abs().groupby(rows["parameter"]).mean()
+    worst = distance.idxmax()
+    ours, theirs = (
+        figures.of_setting(rows, policy, worst)[name] for name in ("mean_return", "paper")
+    )
+    return Claim(
+        f"The learning curves of {policy}",
+        f"at {worst:g}, from {theirs.iloc[0]:.0f} to {theirs.iloc[-1]:.0f}",
+        f"at {worst:g}, from {ours.iloc[0]:.0f} to {ours.iloc[-1]:.0f}; "
+        f"{(distance <= NEAR).sum()} of {len(distance)} curves within {NEAR:g} on average, the "
+        f"farthest {distance.max():.0f} off",
+        False if (distance > NEAR).any() else whole or None,
+    )
+
+
+def _peak(peaks: pd.DataFrame, means: pd.DataFrame, whole: bool) -> Claim:
+    """Does mellowmax outperform Boltzmann at its peak?"""
+    theirs = paper("fig11_lunar_lander_means").groupby("policy")["mean_return"].max()
+    boltzmann, mellowmax = (theirs[SHORT[policy]] for policy in POLICIES)
+    printed = f"best mean return over all episodes {mellowmax:.1f}, Boltzmann's {boltzmann:.1f}"
+    if not whole:
+        episodes = int(means["episodes"].max())
+        return Claim(PEAK, printed, f"not tested by the first {episodes} episodes", None)
+    row = peaks.set_index("part").loc[FIGURE]
+    return Claim(PEAK, printed, _words(row), bool(row["difference"] > 0 and row["p_value"] < SURE))
+
+
+def _words(row: pd.Series[Any]) -> str:
+    """A difference between two peaks."""
+    return (
+        f"omega {row['mellowmax']:g} less beta {row['boltzmann']:g}: {row['difference']:.1f} "
+        f"(95 %: {row['low']:.1f} to {row['high']:.1f}; p = {row['p_value']:.2g})"
+    )
+
+
+def _summary(means: pd.DataFrame, whole: bool) -> str:
+    """What was found, and how much of the paper's scale it rests on."""
+    full, figure = Config(), of_figure(means)
+    runs, episodes = int(figure["runs"].min()), int(figure["episodes"].max())
+    best = ", ".join(
+        f"{policy} {rows['mean_return'].max():.0f} (paper {rows['paper'].max():.0f})"
+        for policy, rows in figure.groupby("policy")
+    )
+    solved = figure.loc[figure.groupby("policy")["solved"].idxmax()]
+    shares = ", ".join(
+        f"{row['policy']} {row['solved']:.0%} at {row['parameter']:g}"
+        for _, row in solved.iterrows()
+    )
+    untested = "" if whole else "Which policy is better in the end is not tested by this. "
+    return (
+        f"{untested}Best mean return over the episodes that were run: {best}. Most runs that solve "
+        f"the domain: {shares}. This rests on {len(figure)} of 10 settings, {runs} of {full.runs} "
+        f"runs, {episodes} of {full.episodes} episodes."
+    )
+
+
+def _others(peaks: pd.DataFrame) -> str:
+    """Who earns more at its peak in the other parts."""
+    beside = peaks[peaks["part"] != FIGURE]
+    others = "; ".join(f"{row['part']}, {_words(row)}" for _, row in beside.iterrows())
+    return f"At the peaks of the other parts: {others}." if others else ""
+
+
+def _gradient(gradients: pd.DataFrame) -> str:
+    """What the gradient through the inverse temperature is worth where mellowmax earns most."""
+    if gradients.empty:
+        return ""
+    row = gradients.loc[gradients["through"].idxmax()]
+    return (
+        f"The gradient through the inverse temperature is worth {row['difference']:.1f} at omega "
+        f"{row['omega']:g} (95 %: {row['low']:.1f} to {row['high']:.1f})."
+    )
+
+
+def _origin(tables: Mapping[str, pd.DataFrame]) -> str:
+    """Where the runs were made if not here, and what was found when some were made again."""
+    made, check = tables["measured"], tables["check"]
+    if made.empty:
+        return ""
+    row = made.iloc[0]
+    return (
+        f"It was measured on {row['device']}, in {len(made)} cells of up to "
+        f"{made['seconds'].max():.0f} s that share it ({made['at'].max()[:10]}, mellowmax "
+        f"{row['mellowmax']}, JAX {row['jax']}). Of {check['parameter'].nunique()} settings the "
+        f"first episodes were run again here, {check['runs'].max()} times each: they are at most "
+        f"{check['standard_errors'].abs().max():.1f} standard errors off."
+    )
+
+
+def _reading(readings: pd.DataFrame) -> str:
+    """Which reading was run, and how near it is."""
+    figure = of_figure(readings).iloc[0]
+    compared = readings[readings["part"] == COMPARED]
+    is_ours = (compared[READING] == figure[READING]).all(axis=1)
+    ours, rest = compared[is_ours].iloc[0], compared[~is_ours]
+    times = rest["distance"] / rest["figure"]
+    stated = rest[rest["learning_rate"] == LEARNING_RATE].iloc[0]
+    return (
+        f"Actions are weighed with the {ours['reading']}, discount {ours['discount']:g}, learning "
+        f"rate {ours['learning_rate']:g}: the reading that was nearest to the paper's curves when "
+        f"they were compared with {ours['runs']} runs each, {ours['distance']:.0f} off in the root "
+        f"mean square over {ours['episodes']} episodes. The figure is {figure['distance']:.0f} off "
+        f"over {figure['episodes']}; over as many episodes as each of the others has, they are "
+        f"{times.min():.1f} to {times.max():.1f} times as far off as the figure. With the learning "
+        f"rate that the paper states, {LEARNING_RATE:g}, the nearest is {stated['reading']}: "
+        f"{stated['distance']:.0f} off over {stated['episodes']} episodes, where the figure is "
+        f"{stated['figure']:.0f} off."
+    )

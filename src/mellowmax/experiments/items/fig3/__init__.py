@@ -1,0 +1,185 @@
+"""Figure 3: non-expansion, illustrated there for the maximum, measured here for five operators.
+
+An operator is a non-expansion if it moves no two vectors apart: `|f(x) - f(y)| <= max|x - y|`. The
+largest ratio of the two sides is searched for, over random pairs and by improving on the best. A
+search can break the property and not prove it; the proofs are in sections 1, 3 and 5.1.
+
+For Boltzmann's softmax of two actions the ratio comes as near as wanted to the `u` with
+`u tanh(u) = 1`, which is 1.19968, whatever beta is: it is the largest sum of the absolute entries
+of the gradient, attained where beta times the difference of the two values is `2 u`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ....properties import probe
+from ....softmax import SOFTMAXES
+from ... import style
+from ...item import NAMES, Claim, Spec, Verdict
+from .text import CAPTIONS, COLUMNS, DEVIATIONS, RULE, SETTINGS, SOURCE, TITLE
+
+__all__ = [*NAMES]
+
+VERSION = 1
+_TOLERANCE = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """What is searched."""
+
+    parameter: float = 16.55
+    """beta and omega; those of figures 5 and 6 (sections 4 and 7)."""
+    epsilon: float = 0.1
+    """Of epsilon-greedy; ours."""
+    pairs: int = 5000
+    """Random pairs of each operator; ours."""
+    rounds: int = 300
+    """How long to search for the largest ratio; ours."""
+    seed: int = 3
+    """Of the random numbers."""
+
+
+SCALES = {"quick": Config(pairs=1000, rounds=30), "paper": Config()}
+SECONDS = {"quick": 5.0, "paper": 5.0}
+
+
+def cells(config: Config) -> dict[str, Spec]:
+    """One cell an operator."""
+    base = {"pairs": config.pairs, "rounds": config.rounds, "seed": config.seed}
+    return {
+        name: base | {"operator": name, "parameter": _parameter(config, name)} for name in SOFTMAXES
+    }
+
+
+def _parameter_name(operator: str) -> str | None:
+    """The name of an operator's parameter, such as omega; None for an operator without one."""
+    fields = dataclasses.fields(SOFTMAXES[operator])  # type: ignore[arg-type]
+    return fields[0].name if fields else None
+
+
+def _parameter(config: Config, operator: str) -> float | None:
+    values = {None: None, "epsilon": config.epsilon}
+    return values.get(_parameter_name(operator), config.parameter)
+
+
+def run(spec: Spec) -> pd.DataFrame:
+    """Random pairs and, as the last row, the pair that the search found.
+
+    Values are uniform on [0, 1], as large as those of the two-state MDP, and distances on [0, 0.5].
+    """
+    parameters = [] if spec["parameter"] is None else [spec["parameter"]]
+    softmax = SOFTMAXES[spec["operator"]](*parameters)
+    rng = np.random.default_rng(spec["seed"])
+    x = rng.random((spec["pairs"], 2))
+    away = rng.uniform(-1, 1, size=x.shape)
+    away *= rng.uniform(0, 0.5, size=(len(x), 1)) / abs(away).max(-1, keepdims=True)
+    found = probe(softmax, actions=2, rounds=spec["rounds"], seed=spec["seed"]).non_expansion
+    x, y = (np.vstack([a, b]) for a, b in zip((x, x + away), found.witness, strict=True))
+    frame = {
+        "x1": x[:, 0],
+        "x2": x[:, 1],
+        "y1": y[:, 0],
+        "y2": y[:, 1],
+        "distance": abs(x - y).max(-1),
+        "moved": abs(softmax.value(x) - softmax.value(y)),
+    }
+    return pd.DataFrame(frame)
+
+
+def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The random pairs, and of each operator the pair with the largest ratio."""
+    rows, pairs = [], []
+    for name, table in cells.items():
+        ratio = table["moved"] / table["distance"]
+        parameter = _parameter_name(name)
+        summary = {
+            "operator": name,
+            "parameter": f"{parameter} = {_parameter(config, name):g}" if parameter else "none",
+            "pairs": len(table) - 1,
+            "above": int((ratio.iloc[:-1] > 1 + _TOLERANCE).sum()),
+            "largest": ratio.max(),
+        }
+        rows.append(summary | table.loc[ratio.idxmax()].to_dict())
+        pairs.append(table.iloc[:-1].assign(operator=name)[list(COLUMNS["pairs"])])
+    return {"ratios": pd.DataFrame(rows), "pairs": pd.concat(pairs, ignore_index=True)}
+
+
+def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
+    """The pairs of each operator against the line of slope 1, and the largest ratios."""
+    figure, axes = style.figure(2, 3, height=3.0)
+    ratios = tables["ratios"].set_index("operator")
+    for axis, name in zip(axes.flat, ratios.index, strict=False):
+        pairs, worst = tables["pairs"].query("operator == @name"), ratios.loc[name]
+        colour = style.COLOURS[name]["color"]
+        above = pairs["moved"] > (1 + _TOLERANCE) * pairs["distance"]
+        axis.plot([0, 0.5], [0, 0.5], color="#555555", lw=1, zorder=3)
+        for rows, alpha in ((pairs[~above], 0.25), (pairs[above], 1.0)):
+            look = {"color": colour, "ms": 2.5, "alpha": alpha, "mew": 0, "rasterized": True}
+            axis.plot(rows["distance"], rows["moved"], "o", **look)
+        setting = "" if worst["parameter"] == "none" else f", {worst['parameter']}"
+        axis.set(title=name + setting, xlim=(0, 0.5), ylim=(0, 0.56))
+        axis.set(xlabel="$\\max |x - y|$", ylabel="$|f(x) - f(y)|$")
+        if worst["largest"] > 1 + _TOLERANCE:
+            at = worst["distance"], worst["moved"]
+            axis.plot(*at, "*", color="black", ms=11, clip_on=False, zorder=4)
+            arrow = {"arrowstyle": "-", "shrinkB": 5}
+            text = f"largest ratio\n{worst['largest']:.4f}"
+            axis.annotate(text, at, xytext=(0.03, 0.36), arrowprops=arrow)
+    bars, last = ratios["largest"], axes.flat[5]
+    colours = [style.COLOURS[name]["color"] for name in bars.index]
+    last.bar_label(last.bar(list(bars.index), bars, color=colours, width=0.6), fmt="%.4f")
+    last.axhline(1, color="#555555", lw=1)
+    last.set(title="largest ratio found", ylim=(0, 1.45))
+    last.set_xticks(range(len(bars)), [name.replace("-", "-\n") for name in bars.index], fontsize=9)
+    return {"pairs": figure}
+
+
+def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
+    """By the rule above."""
+    ratios = tables["ratios"].set_index("operator")
+    worst = ratios.loc["boltzmann"]
+
+    def ours(*names: str) -> str:
+        parts = [f"{ratios.loc[name, 'largest']:.9f} for {name}" for name in names]
+        return f"at most {' and '.join(parts)}"
+
+    def within(*names: str) -> bool:
+        return bool((ratios.loc[list(names), "largest"] <= 1 + _TOLERANCE).all())
+
+    never = "a ratio of at most 1"
+    claims = (
+        Claim("The maximum is a non-expansion", never, ours("max"), within("max")),
+        Claim(
+            "The mean and epsilon-greedy are non-expansions",
+            never,
+            ours("mean", "epsilon-greedy"),
+            within("mean", "epsilon-greedy"),
+        ),
+        Claim(
+            "Mellowmax is a non-expansion",
+            f"{never}, section 5.1",
+            ours("mellowmax"),
+            within("mellowmax"),
+        ),
+        Claim(
+            "Boltzmann's softmax is not a non-expansion",
+            "a ratio above 1 for some pair, cited without one",
+            f"{worst['largest']:.6f} for x = ({worst['x1']:.6f}, {worst['x2']:.6f}) and "
+            f"y = ({worst['y1']:.6f}, {worst['y2']:.6f}); {worst['above']} of {worst['pairs']} "
+            "random pairs are above 1",
+            bool(worst["largest"] > 1 + _TOLERANCE),
+        ),
+    )
+    return Verdict(
+        claims,
+        "Of the five operators, Boltzmann's softmax alone moves vectors apart."
+        if all(claim.holds for claim in claims)
+        else "The operators that move vectors apart are not those of the paper.",
+    )

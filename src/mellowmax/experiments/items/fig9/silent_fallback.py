@@ -1,0 +1,106 @@
+"""A hypothesis about figure 9: mellowmax's policy by a root finder that fails without a word.
+
+The inverse temperature of the policy is the root of an equation (section 6). A root finder needs a
+bracket; where the root lies outside, one that is not told what to do then may leave things as they
+are. Here that is omega itself: the policy is Boltzmann's at omega wherever the root is not in the
+bracket. This is what `mellowmax.policies` never does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from ...._typing import ArrayT, Floats, Mask, Numbers
+from ....policies import boltzmann_log_policy, boltzmann_policy, mellowmax_temperature
+from ....softmax import Mellowmax
+from ...item import Spec
+
+__all__ = ["SilentFallback", "best_rates", "distances", "softmaxes", "tabulate"]
+
+_COLUMNS = ["parameter", "low", "high", "learning_rate", "mean_reward", "standard_error"]
+
+
+@dataclasses.dataclass(frozen=True)
+class SilentFallback(Mellowmax):
+    """Mellowmax, with a policy that is right where its inverse temperature is in a bracket.
+
+    Examples:
+        The root is 1.84 for omega = 5, and a bracket that ends at 1 does not hold it:
+
+        >>> q = jnp.array([0.0, 1.0])
+        >>> print(Mellowmax(5.0).policy(q).round(3))
+        [0.137 0.863]
+        >>> print(SilentFallback(5.0, 0.0, 1.0).policy(q).round(3))
+        [0.007 0.993]
+    """
+
+    low: Any
+    """Where the bracket begins: a number, or an array of them."""
+    high: Any
+    """Where it ends."""
+
+    def __post_init__(self) -> None:
+        """Nothing is checked: JAX makes objects of it with placeholders in their fields."""
+
+    def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
+        """Boltzmann's at the root, or at omega where the bracket does not hold it."""
+        return boltzmann_policy(q, self._temperature(q, axis, where), axis=axis, where=where)
+
+    def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
+        """The logarithm of the policy."""
+        return boltzmann_log_policy(q, self._temperature(q, axis, where), axis=axis, where=where)
+
+    def _temperature(self, q: ArrayT | Numbers, axis: int, where: Mask) -> jax.Array:
+        root = jnp.asarray(mellowmax_temperature(q, self.omega, axis=axis, where=where))
+        return jnp.where((self.low <= root) & (root <= self.high), root, self.omega)
+
+
+def softmaxes(spec: Spec) -> SilentFallback:
+    """One for each bracket of a cell of figure 9, `[brackets, 1]`."""
+    low, high = np.array(spec["brackets"]).T[:, :, None]
+    return SilentFallback(spec["parameter"], low, high)
+
+
+def tabulate(spec: Spec, rewards: Floats) -> pd.DataFrame:
+    """The mean reward for each bracket and learning rate.
+
+    Args:
+        spec: of a cell of figure 9, with `brackets`.
+        rewards: what SARSA earned, `[brackets, rates, runs, bins]`.
+    """
+    low, high = np.array(spec["brackets"]).T[:, :, None]
+    rates = np.array(spec["learning_rates"])
+    means = rewards.mean(-1)
+    every = np.broadcast_to(rates, means.shape[:2])
+    columns = {
+        "parameter": spec["parameter"],
+        "low": np.broadcast_to(low, every.shape).ravel(),
+        "high": np.broadcast_to(high, every.shape).ravel(),
+        "learning_rate": every.ravel(),
+        "mean_reward": means.mean(-1).ravel(),
+        "standard_error": (means.std(-1, ddof=1) / np.sqrt(spec["runs"])).ravel(),
+    }
+    return pd.DataFrame(columns)
+
+
+def best_rates(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The best learning rate of each omega and bracket, from the tables of cells."""
+    if not parts:
+        return pd.DataFrame(columns=_COLUMNS, dtype=np.float64)
+    whole = pd.concat(parts, ignore_index=True)
+    best = whole.groupby(["parameter", "low", "high"], sort=False)["mean_reward"].idxmax()
+    return whole.loc[best].reset_index(drop=True)
+
+
+def distances(fit: pd.DataFrame) -> pd.DataFrame:
+    """How far each bracket is from the paper's curve on average, the nearest first."""
+    fit = fit.assign(distance=abs(fit["mean_reward"] - fit["paper"]))
+    means = fit.groupby(["low", "high"])["distance"].mean().reset_index()
+    return means.sort_values("distance", ignore_index=True)
