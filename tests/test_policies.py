@@ -168,13 +168,28 @@ def test_choose_passes_through_all_actions_as_the_number_grows(library):
     assert int(library.to_numpy(ends)[0]) == 4
 
 
-def test_a_policy_that_is_no_number_draws_nothing(library):
-    policy = np.array([[0.5, 0.5, 0.0], [np.nan, np.nan, np.nan]])
-    with pytest.raises(ValueError, match=r"`policy` must be probabilities, got NaN"):
+@pytest.mark.parametrize("wrong", [np.nan, 0.0, np.inf])
+def test_a_row_that_is_no_policy_draws_nothing(wrong, library):
+    policy = np.array([[0.5, 0.5, 0.0], [wrong, wrong, wrong]])
+    with pytest.raises(ValueError, match=f"`policy` must be probabilities.* adds up to {wrong:g}"):
         mm.sample(keys(library, 0), library.array(policy))
     if library.name == "jax":
         traced = jax.jit(mm.choose)(policy, np.array([0.2, 0.2]))
         np.testing.assert_array_equal(traced, [0, -1])
+
+
+@pytest.mark.parametrize(
+    ("uniform", "message"),
+    [
+        (np.array([0.5, 1.5]), r"`uniform` must be in \[0, 1\], got"),
+        (np.array([0.5, np.nan]), r"`uniform` must be in \[0, 1\], got"),
+        (np.zeros(3), r"`uniform` must broadcast against the rows of `policy`, of shape \(2,\)"),
+    ],
+)
+def test_the_numbers_that_choose_fit_the_rows_and_are_shares(uniform, message, library):
+    policy = library.array(np.full((2, 2), 0.5))
+    with pytest.raises(ValueError, match=message):
+        mm.choose(policy, library.array(uniform))
 
 
 def test_an_accelerator_finds_the_temperatures_that_a_cpu_finds(monkeypatch):

@@ -14,9 +14,11 @@ from array_api_compat import array_namespace
 
 from ._rows import distributions
 from ._rows.arguments import (
+    check_axis,
     check_key,
     check_parameter,
     check_probabilities,
+    check_uniform,
     map_rows,
     move_axis,
     reduce_rows,
@@ -323,10 +325,10 @@ def sample(key: Key, policy: Array, *, axis: int = -1) -> Actions:
 
     Returns:
         The index of an action for each row. An action of probability 0 is never drawn. While
-        tracing, a row whose probabilities are not numbers gives -1.
+        tracing, a row that is no policy gives -1.
 
     Raises:
-        ValueError: if a probability is NaN.
+        ValueError: if the probabilities of a row are not numbers, or are all 0.
 
     Examples:
         >>> import numpy as np
@@ -334,6 +336,7 @@ def sample(key: Key, policy: Array, *, axis: int = -1) -> Actions:
         [1 0]
     """
     check_probabilities("policy", policy)
+    axis = check_axis(axis, policy.ndim, "policy")
     xp: Namespace = array_namespace(policy)
     check_key(xp, key)
     shape = move_axis(xp, policy, axis, -1).shape[:-1]
@@ -352,11 +355,12 @@ def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
         axis: where the actions are.
 
     Returns:
-        The index of an action for each row, never one of probability 0. While tracing, a row whose
-        probabilities are not numbers gives -1.
+        The index of an action for each row, never one of probability 0. While tracing, a row that
+        is no policy gives -1.
 
     Raises:
-        ValueError: if a probability is NaN.
+        ValueError: if the probabilities of a row are not numbers, or are all 0, or if a number is
+            not from 0 to 1.
 
     Examples:
         >>> import numpy as np
@@ -364,6 +368,8 @@ def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
         [0 1]
     """
     check_probabilities("policy", policy)
+    axis = check_axis(axis, policy.ndim, "policy")
+    policy, uniform = check_uniform(policy, uniform, axis)
     xp: Namespace = array_namespace(policy)
     if xp.finfo(policy.dtype).bits < 32:
         policy = xp.astype(policy, xp.float32)
@@ -373,8 +379,10 @@ def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
     # Rounding may leave this true everywhere: stay below the total.
     below = xp.astype(beyond & (cumulative < total), xp.int32)
     action = xp.sum(below, axis=-1, keepdims=False)
-    sound = total[..., 0] == total[..., 0]
-    all_sound = truth(xp.all(sound))
-    if all_sound is False:
-        raise ValueError("`policy` must be probabilities, got NaN")
-    return action if all_sound else xp.where(sound, action, -1)
+    total = total[..., 0]
+    fits = (total > 0) & (total < xp.inf)  # NaN does not
+    all_fit = truth(xp.all(fits))
+    if all_fit is False:
+        got = float(total[~fits][0])
+        raise ValueError(f"`policy` must be probabilities, got a row that adds up to {got:g}")
+    return action if all_fit else xp.where(fits, action, -1)

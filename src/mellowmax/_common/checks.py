@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 import operator
+import os
+from collections.abc import Collection, Iterable
 from numbers import Real
+from pathlib import Path
 from types import UnionType
 from typing import Any, SupportsIndex, cast
 
@@ -16,27 +19,73 @@ import numpy as np
 import numpy.typing as npt
 
 from .._rows.arguments import check_unmasked
+from .._rows.shown import shown
 from .._typing import Bools, Floats, Shape
 
 __all__ = [
     "array",
+    "file_path",
     "finite",
+    "function",
     "instance",
+    "instances",
     "integers",
     "mask",
     "numbers",
+    "one_of",
     "raise_where",
     "real",
+    "text",
     "whole",
 ]
+
+LARGEST = 2**63 - 1
+"""A whole number that counts something, or is an index, is at most this."""
 
 
 def instance(name: str, value: object, kind: type | UnionType, rule: str) -> None:
     """An object of a class, or of one of several, and not the class itself."""
-    if isinstance(value, kind):
-        return
-    got = f"the class {value.__name__}" if isinstance(value, type) else repr(value)
-    raise TypeError(f"`{name}` must be {rule}, got {got}")
+    if not isinstance(value, kind):
+        raise TypeError(f"`{name}` must be {rule}, got {shown(value)}")
+
+
+def instances(name: str, values: object, kind: type | UnionType, rule: str) -> list[Any]:
+    """A list of objects of a class, from whatever can be iterated over."""
+    try:
+        result = list(cast(Iterable[object], values))
+    except TypeError:
+        result = [values]
+    if isinstance(values, str) or not all(isinstance(one, kind) for one in result):
+        raise TypeError(f"`{name}` must be {rule}, got {shown(values)}")
+    return result
+
+
+def function(name: str, value: object, rule: str = "a function") -> None:
+    """Something that can be called."""
+    if not callable(value):
+        raise TypeError(f"`{name}` must be {rule}, got {shown(value)}")
+
+
+def text(name: str, value: object) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise TypeError(f"`{name}` must be a text, got {shown(value)}")
+    return value
+
+
+def one_of(name: str, value: object, names: Collection[str]) -> str:
+    """One of some names."""
+    if isinstance(value, str) and value in names:
+        return value
+    error = ValueError if isinstance(value, str) else TypeError
+    raise error(f"`{name}` must be one of {', '.join(names)}, got {shown(value)}")
+
+
+def file_path(name: str, value: object) -> Path:
+    """The path of a file or a directory."""
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"`{name}` must be a path, got {shown(value)}")
+    return Path(value)
 
 
 def array(name: str, values: object) -> npt.NDArray[Any]:
@@ -101,18 +150,29 @@ def whole(name: str, value: object, least: int, most: int | None = None) -> int:
         result = operator.index(cast(SupportsIndex, value))
     except TypeError:
         result = least - 1
-    if result < least or (most is not None and result > most):
+    if not least <= result <= (LARGEST if most is None else most):
         rule = f"of at least {least}" if most is None else f"in [{least}, {most}]"
+        rule += f" and at most {LARGEST}" if most is None and result > LARGEST else ""
         error = ValueError if isinstance(value, Real) else TypeError
-        raise error(f"`{name}` must be a whole number {rule}, got {value!r}")
+        raise error(f"`{name}` must be a whole number {rule}, got {shown(value)}")
     return result
 
 
 def real(name: str, value: object, low: float = -math.inf, high: float = math.inf) -> float:
     """A finite number in a range."""
-    number = cast(float, value)  # mypy knows no order of `Real`
-    if not (isinstance(value, Real) and low <= number <= high and math.isfinite(number)):
-        rule = "a finite number" if math.isinf(low) else f"in [{low:g}, {high:g}]"
+    number = _as_float(value)
+    if not (low <= number <= high and math.isfinite(number)):
+        rule = f"in [{low:g}, {high:g}]"
+        if math.isinf(high):
+            rule = "a finite number" if math.isinf(low) else f"a finite number of at least {low:g}"
         error = ValueError if isinstance(value, Real) else TypeError
-        raise error(f"`{name}` must be {rule}, got {value!r}")
-    return float(number)
+        raise error(f"`{name}` must be {rule}, got {shown(value)}")
+    return number
+
+
+def _as_float(value: object) -> float:
+    """A real number; NaN for anything else, and infinity for what is too large."""
+    try:
+        return float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        return math.inf

@@ -25,14 +25,17 @@ from array_api_compat import (
 from .._typing import Array, ArrayLike, ArrayT, Key, Mask, Namespace, Numbers, Parameter, Shape
 from . import small
 from .libraries import as_number, is_symbol, truth
+from .shown import shown
 
 if TYPE_CHECKING:
     from .row_function import RowFunction
 
 __all__ = [
+    "check_axis",
     "check_key",
     "check_parameter",
     "check_probabilities",
+    "check_uniform",
     "check_unmasked",
     "map_rows",
     "move_axis",
@@ -111,13 +114,24 @@ def check_parameter(
         value = _of_lists(name, value)
     known = is_array_api_obj(value) or isinstance(value, int | float | np.generic)
     if not known or getattr(getattr(value, "dtype", None), "kind", "f") not in "fiubV":
-        raise TypeError(f"`{name}` must be {rule}, got {value!r}")
+        raise TypeError(f"`{name}` must be {rule}, got {shown(value)}")
+    if type(value) is int and number is None:
+        raise ValueError(f"`{name}` must be {rule} of at most 64 bits, got {shown(value)}")
     array = cast(Array, value)  # or a scalar, which compares alike
     fits = array == array if rule == "a number" else (array >= low) & (array <= high)
     if is_array_api_obj(fits):
         fits = array_namespace(fits).all(fits)
     if truth(fits) is False:
-        raise ValueError(f"`{name}` must be {rule}, got {value}")
+        raise ValueError(f"`{name}` must be {rule}, got {shown(value)}")
+
+
+def check_axis(axis: object, ndim: int, name: str = "q") -> int:
+    """One of the axes of the array with this name, counted from the end."""
+    if not isinstance(axis, int | np.integer):
+        raise TypeError(f"`axis` must be a whole number, got {shown(axis)}")
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"`axis` must be one of the {ndim} axes of `{name}`, got {shown(axis)}")
+    return int(axis) % ndim - ndim
 
 
 def check_unmasked(name: str, *values: object) -> None:
@@ -135,13 +149,38 @@ def check_probabilities(name: str, value: object) -> None:
     """Raise unless `value` is an array of floating-point numbers with an axis of actions."""
     check_unmasked(name, value)
     if not is_array_api_obj(value):
-        raise TypeError(f"`{name}` must be an array, got {value!r}")
+        raise TypeError(f"`{name}` must be an array, got {shown(value)}")
     array = cast(Array, value)
     xp: Namespace = array_namespace(array)
     if not xp.isdtype(array.dtype, "real floating"):
         raise TypeError(f"`{name}` must be floating-point numbers, got an array of {array.dtype}")
     if array.ndim == 0:
         raise ValueError(f"`{name}` must have an axis of actions, got the number {array}")
+
+
+def check_uniform(policy: Array, uniform: object, axis: int) -> tuple[Array, Array]:
+    """Probabilities and the uniform numbers of their rows, in one library.
+
+    Raises:
+        TypeError: for what is no array of floating-point numbers.
+        ValueError: for numbers that do not fit the rows, or are not in [0, 1].
+    """
+    check_unmasked("uniform", uniform)
+    if not is_array_api_obj(uniform) and not isinstance(uniform, np.generic):
+        raise TypeError(f"`uniform` must be an array of numbers, got {shown(uniform)}")
+    policy, numbers = _in_one_library({"policy": policy, "uniform": cast(Array, uniform)})
+    xp: Namespace = array_namespace(policy)
+    if not xp.isdtype(numbers.dtype, "real floating"):
+        got = f"an array of {numbers.dtype}"
+        raise TypeError(f"`uniform` must be floating-point numbers, got {got}")
+    rows = list(policy.shape)
+    if rows.pop(axis) == 0:
+        rule = "`policy` must have at least one action"
+        raise ValueError(f"{rule}, got the shape {tuple(policy.shape)}")
+    _broadcast("uniform", tuple(numbers.shape), "the rows of `policy`", tuple(rows))
+    if truth(xp.all((numbers >= 0) & (numbers <= 1))) is False:
+        raise ValueError(f"`uniform` must be in [0, 1], got {shown(numbers)}")
+    return policy, numbers
 
 
 def check_key(xp: Namespace, key: Key) -> None:
@@ -161,7 +200,7 @@ def check_key(xp: Namespace, key: Key) -> None:
         kinds = np.random.Generator | np.random.BitGenerator | np.random.SeedSequence
         fits, rule = seed or isinstance(key, kinds), "a numpy.random.Generator or a seed"
     if not fits:
-        raise TypeError(f"`key` must be {rule}, got {' '.join(repr(key).split())}")
+        raise TypeError(f"`key` must be {rule}, got {shown(key)}")
     if seed and key < 0:
         raise ValueError(f"`key` must be at least 0 where it is a seed, got {key}")
 
@@ -206,7 +245,7 @@ class _Rows:
             values = xp.astype(values, xp.float32)
         if mask is not None:
             if not is_array_api_obj(mask):
-                raise TypeError(f"`where` must be a boolean array, got {where!r}")
+                raise TypeError(f"`where` must be a boolean array, got {shown(where)}")
             if not xp.isdtype(mask.dtype, "bool"):
                 raise TypeError(f"`where` must be boolean, got an array of {mask.dtype}")
             shape = _broadcast("where", tuple(mask.shape), "`q`", tuple(values.shape))
@@ -214,11 +253,7 @@ class _Rows:
         ndim, shape = values.ndim, tuple(values.shape)
         if ndim == 0:
             raise ValueError(f"`q` must have an axis of actions, got the number {q}")
-        if not isinstance(axis, int | np.integer):
-            raise TypeError(f"`axis` must be a whole number, got {axis!r}")
-        if not -ndim <= axis < ndim:
-            raise ValueError(f"`axis` must be one of the {ndim} axes of `q`, got {axis!r}")
-        self.axis = int(axis) % ndim - ndim  # from the end: a parameter may add axes in front
+        self.axis = check_axis(axis, ndim)  # from the end: a parameter may add axes in front
         self.n_actions = shape[axis]
         if self.n_actions == 0:
             raise ValueError(f"`q` must have at least one action, got the shape {shape}")
@@ -339,8 +374,9 @@ def _in_one_library(given: dict[str, ArrayLike | None]) -> list[Any]:
     try:
         xp = array_namespace(*others)
     except TypeError as error:
+        names = " and ".join(f"`{name}`" for name, x in given.items() if x is not None)
         kinds = " and ".join(sorted({type(x).__module__.partition(".")[0] for x in others}))
-        rule = "`q` and what comes with it must be arrays of one library, or NumPy's"
+        rule = f"{names} must be arrays of one library, or NumPy's"
         raise TypeError(f"{rule}, got {kinds}") from error
     place = None if is_jax_namespace(xp) else device(others[0])
     return [xp.asarray(x, device=place) if is_numpy_array(x) else x for x in values]

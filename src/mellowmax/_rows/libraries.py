@@ -92,7 +92,10 @@ def is_traced(x: object) -> bool:
 def as_number(x: object) -> float | None:
     """A number, or a tensor that holds one, as a plain number; None for anything else."""
     if type(x) in (float, int):
-        return float(cast(float, x))
+        try:
+            return float(cast(float, x))
+        except OverflowError:  # of an integer
+            return None
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(x, torch.Tensor) or x.ndim or not x.is_floating_point():
         return None

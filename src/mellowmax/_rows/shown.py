@@ -1,0 +1,24 @@
+"""A value as an error has it: in one line, and not all of a long one."""
+
+from __future__ import annotations
+
+import reprlib
+
+__all__ = ["shown"]
+
+SHORT = reprlib.Repr()
+SHORT.maxstring = SHORT.maxother = 200
+
+
+def shown(value: object) -> str:
+    """What came where something else should have come.
+
+    Examples:
+        >>> print(shown(0.5), shown(["a", "b"]), shown(dict), shown(10**400))
+        0.5 ['a', 'b'] the class dict 100000000000000000...0000000000000000000
+    """
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, int) and value.bit_length() > 10_000:  # more digits than Python prints
+        return f"an integer of {value.bit_length()} bits"
+    return " ".join(SHORT.repr(value).split())
