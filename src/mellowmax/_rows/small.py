@@ -44,7 +44,7 @@ def answer(
     keepdims: bool = False,
 ) -> Any:
     """What the kernel finds, laid out for the caller; None if there is no quick way."""
-    if kernel is None or axis != -1:
+    if kernel is None or type(axis) is not int or axis != -1:
         return None
     if type(q) is np.ndarray:
         known = _ask(kernel, q, parameter, where)
@@ -59,8 +59,8 @@ def _ask(kernel: Kernel, q: object, parameter: object, where: object) -> Answer 
     """What the kernel knows of arrays that are small and plain."""
     if not isinstance(q, np.ndarray) or q.dtype.char not in "fd" or not 0 < q.size <= MOST:
         return None
-    number, shape, mask = as_number(parameter), (-1, q.shape[-1]), None
-    if number is None:
+    number, shape, mask = as_number(parameter), (-1, *q.shape[-1:]), None
+    if number is None or not q.ndim:
         return None
     if where is not None:
         if type(where) is not np.ndarray or where.dtype != bool or where.ndim > q.ndim:
