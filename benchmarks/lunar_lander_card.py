@@ -42,7 +42,7 @@ def kernel_alone(block, compares):
     import numpy as np
 
     from mellowmax.environments import lunar_lander
-    from mellowmax.environments.lunar_lander import fleet
+    from mellowmax.environments.lunar_lander.devices import batch
     from mellowmax.environments.lunar_lander.environment import world as world_of
 
     say(device=jax.devices()[0].device_kind, jax=jax.__version__)
@@ -57,7 +57,7 @@ def kernel_alone(block, compares):
     keys = jax.random.split(jax.random.key(1), COUNT)
     state = lunar_lander.named(jax.vmap(lunar_lander.launch)(keys))
     seconds = [time.perf_counter()]
-    traced = jax.jit(functools.partial(fleet.fly_in_kernels, block=block)).trace(state, *draw(0))
+    traced = jax.jit(functools.partial(batch.fly_in_kernels, block=block)).trace(state, *draw(0))
     seconds.append(time.perf_counter())
     lowered = traced.lower()
     seconds.append(time.perf_counter())
@@ -88,7 +88,7 @@ def kernel_alone(block, compares):
 
     some = 1024
     cpu = jax.devices("cpu")[0]
-    plain = jax.jit(fleet.fly_in_blocks)
+    plain = jax.jit(batch.fly_in_blocks)
     errors, rewards, flags, bad = [], [], [], 0
     for number in range(LANDING, LANDING + COMPARED):
         arguments = (state, *draw(number))
@@ -134,9 +134,9 @@ def play(block, count, total):
     import numpy as np
 
     from mellowmax.environments import lunar_lander
-    from mellowmax.environments.lunar_lander import fleet
+    from mellowmax.environments.lunar_lander.devices import batch
     from mellowmax.environments.lunar_lander.environment import world as world_of
-    from mellowmax.environments.lunar_lander.outcome import Told
+    from mellowmax.environments.lunar_lander.game.reward import Told
     from mellowmax.environments.lunar_lander.state import kinds
 
     like = kinds()
@@ -148,11 +148,11 @@ def play(block, count, total):
     def one_step(carry, key):
         rows, length, earned, begins, sums = carry
         uniforms = jax.random.uniform(key, (19, count), jnp.float32)
-        rows = fleet.restart_rows(rows, uniforms[:16], begins)
+        rows = batch.restart_rows(rows, uniforms[:16], begins)
         length, earned = jnp.where(begins, 0, length), jnp.where(begins, 0.0, earned)
         action = jnp.floor(4.0 * uniforms[16]).astype(jnp.int32)
         told = Told(action, 2.0 * uniforms[17] - 1.0, 2.0 * uniforms[18] - 1.0, world)
-        rows, reward, ended = fleet.fly_rows(rows, told, block=block)
+        rows, reward, ended = batch.fly_rows(rows, told, block=block)
         # The step that `reset` takes does not count, and earns nothing.
         length, earned = length + ~begins, earned + reward
         ends = ended | (length >= LIMIT)

@@ -13,10 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from mellowmax.environments import lunar_lander
-from mellowmax.environments.lunar_lander import environment, fleet
-from mellowmax.environments.lunar_lander.outcome import observation
+from mellowmax.environments.lunar_lander import environment
+from mellowmax.environments.lunar_lander.arrays.vectors import Vector
+from mellowmax.environments.lunar_lander.devices import batch
+from mellowmax.environments.lunar_lander.game.reward import observation
 from mellowmax.environments.lunar_lander.state import Motion, Place, Speed
-from mellowmax.environments.lunar_lander.vectors import Vector
 
 from .draws import LIMIT, choices_of, draws_of
 from .files import CRASH, FLIGHT_STEPS, LAND, LEAVE, TIME, Plan, load, save
@@ -150,7 +151,7 @@ class Fleet:
                 state, number, first = carry
                 seen = observe(state)
                 action = _choose(network, policy, seen, draw.actions, draw.coins)
-                step = fleet.fly(state, action, draw.one, draw.two, world)
+                step = batch.fly(state, action, draw.one, draw.two, world)
                 first = jnp.where(number == 0, _bodies(step.state), first)
                 results = (observe(step.state), step.reward, step.terminated)
                 return (step.state, number + 1, first), results

@@ -18,7 +18,7 @@ from .page import Block
 
 if TYPE_CHECKING:
     from ..environments.lunar_lander import State
-    from ..environments.lunar_lander.bodies import Body
+    from ..environments.lunar_lander.game.bodies import Body
 
 __all__ = ["Pilot", "landing"]
 
@@ -55,7 +55,7 @@ def landing(
     Raises:
         ValueError: for an action that is none, or an argument that is out of range.
     """
-    from ..environments.lunar_lander.bodies import HULL, LEG, SECONDS
+    from ..environments.lunar_lander.game.bodies import HULL, LEG, SECONDS
     from ..environments.lunar_lander.gymnasium import LunarLander
 
     every = checks.whole("every", every, 1)

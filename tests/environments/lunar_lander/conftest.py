@@ -11,7 +11,8 @@ import pytest
 
 from mellowmax.environments import lunar_lander
 from mellowmax.environments.gymnasium import Height2016
-from mellowmax.environments.lunar_lander import environment, gymnasium, outcome
+from mellowmax.environments.lunar_lander import environment, gymnasium
+from mellowmax.environments.lunar_lander.game import reward
 
 COUNT = 16
 """How many landers there are; every test has as many, so that one program serves all."""
@@ -106,7 +107,7 @@ def observed():
     """What is seen of landers, `[n, 8]`."""
 
     def see(state, metres=400 / 60):
-        seen = outcome.observation(state, np.float32(metres))
+        seen = reward.observation(state, np.float32(metres))
         return np.stack([np.asarray(x) for x in seen], -1)
 
     return see

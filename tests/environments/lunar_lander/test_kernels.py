@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from mellowmax.environments import lunar_lander
-from mellowmax.environments.lunar_lander import environment, fleet
-from mellowmax.environments.lunar_lander.kernels import (
+from mellowmax.environments.lunar_lander import environment
+from mellowmax.environments.lunar_lander.arrays.legs import apart, beside, of_each, side_by_side
+from mellowmax.environments.lunar_lander.devices import batch
+from mellowmax.environments.lunar_lander.devices.kernels import (
     Kernels,
     Source,
     chosen,
@@ -17,7 +19,6 @@ from mellowmax.environments.lunar_lander.kernels import (
     rows_of,
     unpack,
 )
-from mellowmax.environments.lunar_lander.sides import apart, beside, of_each, side_by_side
 from mellowmax.environments.lunar_lander.state import kinds
 
 COUNT, BLOCK = 16, 8
@@ -78,7 +79,7 @@ def test_landers_that_are_over_start_again(told):
     played = state._replace(over=state.over if told else over, rest=state.rest + 7)
     fresh = environment.start(list(uniforms(1)))
     ended = over if told else None
-    rows = fleet.restart_rows(pack(played), jnp.asarray(uniforms(1)), ended, interpret=True)
+    rows = batch.restart_rows(pack(played), jnp.asarray(uniforms(1)), ended, interpret=True)
     expected = jax.tree.map(lambda new, old: jnp.where(over, new, old), fresh, played)
     for want, got in zip(
         jax.tree.leaves(expected), jax.tree.leaves(unpack(rows, kinds())), strict=True
@@ -114,7 +115,7 @@ def test_both_legs_in_one_array_are_the_same_as_a_pair():
 def test_a_step_in_kernels_is_the_plain_step(program):
     world = environment.world(lunar_lander.params())
     world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), world)
-    kernels = jax.jit(lambda *x: fleet.fly_in_kernels(*x, world, block=BLOCK, interpret=True))
+    kernels = jax.jit(lambda *x: batch.fly_in_kernels(*x, world, block=BLOCK, interpret=True))
     rng = np.random.default_rng(2)
     state = environment.start(list(uniforms()))
     met = 0

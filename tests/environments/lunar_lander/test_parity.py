@@ -6,8 +6,8 @@ import jax
 import numpy as np
 import pytest
 
+from mellowmax.environments.lunar_lander.arrays.vectors import Vector
 from mellowmax.environments.lunar_lander.state import Motion, Place, Speed
-from mellowmax.environments.lunar_lander.vectors import Vector
 
 STEPS = 100
 

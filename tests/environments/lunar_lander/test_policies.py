@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mellowmax.environments.lunar_lander import contacts, environment, touching
+from mellowmax.environments.lunar_lander import environment
+from mellowmax.environments.lunar_lander.arrays.vectors import Vector
+from mellowmax.environments.lunar_lander.box2d import collision, contacts
 from mellowmax.environments.lunar_lander.state import Place
-from mellowmax.environments.lunar_lander.vectors import Vector
 
 COUNT = 16
 
@@ -135,9 +136,9 @@ def test_the_edge_that_a_leg_came_near_to_last():
     terrain = (zero + 3.3,) * 11
     newest, all_of_them = jnp.int32([-1]), []
     for each in x:
-        newest = touching.came_near(newest, Place(Vector(zero + each, zero + 3.6), zero), terrain)
+        newest = collision.came_near(newest, Place(Vector(zero + each, zero + 3.6), zero), terrain)
         all_of_them.append(int(newest[0]))
-    two = touching.PAIR
+    two = collision.PAIR
     assert all_of_them == [5, two + 4, two + 4, 4, two + 5, two + 5, 5]
     high = Place(Vector(zero + 10.0, zero + 5.0), zero)
-    assert int(touching.came_near(newest, high, terrain)[0]) == -1
+    assert int(collision.came_near(newest, high, terrain)[0]) == -1

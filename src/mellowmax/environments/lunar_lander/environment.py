@@ -13,13 +13,13 @@ from jax.custom_batching import custom_vmap
 from ..._common import checks
 from ..._rows.pytrees import pytree
 from ..._typing import ArrayLike
-from .bodies import VIEW
-from .fleet import fly_numbers
-from .kernels import pack, unpack
-from .launch import start
-from .outcome import World, observation
+from .arrays.vectors import Array
+from .devices.batch import fly_numbers
+from .devices.kernels import pack, unpack
+from .game.bodies import VIEW
+from .game.initial_state import start
+from .game.reward import World, observation
 from .state import State, Step, kinds
-from .vectors import Array
 
 __all__ = [
     "HEIGHTS",

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from ..._common import checks
 from ..._common.extras import needed_by
 from ..render_modes import check_mode, check_started, needs_pillow, warn_of_no_mode
+from .arrays.vectors import select
+from .devices.batch import fly
 from .environment import Params, dispersion, launch, named, params, world
-from .fleet import fly
-from .outcome import observation
+from .game.reward import observation
 from .state import State, Step
-from .vectors import select
 
 with needed_by("mellowmax.environments.lunar_lander.gymnasium", "gymnasium"):
     import gymnasium

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import jax
 import jax.numpy as jnp
 
-from .bodies import ANGULAR_SLOP, HULL, LEG, SECONDS
-from .contacts import Pressed, no_contact, stored
-from .continuous import Flown, fly_on
-from .engines import fire, gust
-from .keep import keep
-from .outcome import REST_STEPS, Told, judge, obeyed
-from .solve import (
+from .arrays.materialise import keep
+from .arrays.vectors import Array, Vector, dot, select
+from .box2d.collision import Touch, any_near_ground, came_near, touch
+from .box2d.contacts import Pressed, no_contact, stored
+from .box2d.continuous import Flown, fly_on
+from .box2d.island import (
     POSITION_ITERATIONS,
     VELOCITY_ITERATIONS,
     Manifolds,
@@ -23,9 +22,10 @@ from .solve import (
     solve_positions,
     solve_velocities,
 )
+from .game.bodies import ANGULAR_SLOP, HULL, LEG, SECONDS
+from .game.engines import fire, gust
+from .game.reward import REST_STEPS, Told, judge, obeyed
 from .state import Contact, Joint, Leg, Motion, Place, Speed, State, Step
-from .touching import Touch, any_near_ground, came_near, touch
-from .vectors import Array, Vector, dot, select
 
 __all__ = ["AtOnce", "Free", "Placed", "Runner", "advance", "soar"]
 

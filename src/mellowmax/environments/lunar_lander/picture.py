@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
-from .bodies import HULL, LEG, PIXELS, VIEW, Body
+from .game.bodies import HULL, LEG, PIXELS, VIEW, Body
+from .game.terrain import EDGES
 from .state import Leg, Place, State
-from .terrain import EDGES
 
 __all__ = ["draw_lander"]
 

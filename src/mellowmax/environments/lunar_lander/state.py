@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .terrain import EDGES
-from .vectors import Array, Vector
+from .arrays.vectors import Array, Vector
+from .game.terrain import EDGES
 
 __all__ = [
     "Contact",

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from ..arrays.vectors import Array, Vector, clip, lookup, select
 from .bodies import VIEW
-from .vectors import Array, Vector, clip, lookup, select
 
 __all__ = ["EDGES", "FLOOR", "PAD_HEIGHT", "Edge", "edge_at", "edges_below", "smooth"]
 

@@ -15,17 +15,17 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..arrays.materialise import keep
+from ..arrays.vectors import Array, anywhere, cross, length, select
+from ..game.bodies import LINEAR_SLOP, SECONDS
+from ..game.terrain import EDGES, FLOOR, Edge, edge_at
+from ..state import Contact, Place, Speed
 from . import contacts
-from .bodies import LINEAR_SLOP, SECONDS
+from .collision import MARGIN, Shape, any_body, manifolds_with, near_ground, nearby_edges
 from .contacts import ContactRow, Pressed
-from .keep import keep
+from .island import integrate
 from .manifold import Manifold
-from .solve import integrate
-from .state import Contact, Place, Speed
-from .terrain import EDGES, FLOOR, Edge, edge_at
 from .time_of_impact import Sweep, time_of_impact
-from .touching import MARGIN, Shape, any_body, manifolds_with, near_ground, nearby_edges
-from .vectors import Array, anywhere, cross, length, select
 
 __all__ = ["Flight", "Flown", "fly_on"]
 

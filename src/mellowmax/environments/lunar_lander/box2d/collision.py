@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .bodies import HULL, LEG, Body
+from ..arrays.materialise import keep
+from ..arrays.vectors import Array, Vector, anywhere, lookup, pose_at, rotation, select
+from ..game.bodies import HULL, LEG, Body
+from ..game.terrain import EDGES, FLOOR, edge_at, edges_below
+from ..state import Contact, Place
 from .contacts import Weight, no_contact, remember, touch_events, weight_of
-from .keep import keep
 from .manifold import Manifold, collide, no_manifold
-from .state import Contact, Place
-from .terrain import EDGES, FLOOR, edge_at, edges_below
-from .vectors import Array, Vector, anywhere, lookup, pose_at, rotation, select
 
 __all__ = [
     "MARGIN",

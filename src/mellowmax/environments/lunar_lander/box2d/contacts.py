@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from .bodies import (
+from ..arrays.materialise import keep
+from ..arrays.vectors import Array, Pose, Vector, clip, cross, dot, pose_at, right_of, select
+from ..game.bodies import (
     FLOOR_FRICTION,
     LINEAR_SLOP,
     MAX_LINEAR_CORRECTION,
@@ -19,11 +21,9 @@ from .bodies import (
     TERRAIN_FRICTION,
     Body,
 )
-from .keep import keep
+from ..game.terrain import FLOOR
+from ..state import Contact, Place, Point, Speed
 from .manifold import Manifold, ManifoldPoint
-from .state import Contact, Place, Point, Speed
-from .terrain import FLOOR
-from .vectors import Array, Pose, Vector, clip, cross, dot, pose_at, right_of, select
 
 __all__ = [
     "ContactRow",

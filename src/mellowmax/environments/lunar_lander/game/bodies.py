@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .vectors import Vector
+from ..arrays.vectors import Vector
 
 __all__ = [
     "ANGULAR_SLOP",

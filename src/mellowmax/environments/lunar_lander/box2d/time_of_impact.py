@@ -15,12 +15,23 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from .bodies import LINEAR_SLOP, RADIUS
+from ..arrays.materialise import keep
+from ..arrays.vectors import (
+    Array,
+    Pose,
+    Vector,
+    anywhere,
+    dot,
+    length,
+    lookup,
+    pose_at,
+    right_of,
+    select,
+)
+from ..game.bodies import LINEAR_SLOP, RADIUS
+from ..game.terrain import Edge
+from ..state import Place
 from .distance import Simplex, distance, no_simplex, support_of_body, support_of_edge
-from .keep import keep
-from .state import Place
-from .terrain import Edge
-from .vectors import Array, Pose, Vector, anywhere, dot, length, lookup, pose_at, right_of, select
 
 __all__ = ["Sweep", "time_of_impact"]
 

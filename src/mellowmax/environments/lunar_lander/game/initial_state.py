@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 
+from ..arrays.vectors import Array, Vector
+from ..box2d.contacts import no_contact
+from ..state import Joint, Leg, Motion, Place, Speed, State
 from .bodies import HULL, LEFT, RIGHT, SECONDS, VIEW, Hinge
-from .contacts import no_contact
-from .state import Joint, Leg, Motion, Place, Speed, State
 from .terrain import smooth
-from .vectors import Array, Vector
 
 __all__ = ["start"]
 

@@ -22,15 +22,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..arrays.legs import Both, apart, beside, of_each
+from ..arrays.materialise import keep
+from ..arrays.vectors import Array, anywhere, dot, select
+from ..game.bodies import LEFT, LEG, LINEAR_SLOP, MAX_ROTATION, MAX_TRANSLATION, RIGHT
+from ..state import Contact, Joint, Motion, Place, Speed
 from . import contacts, joints
-from .bodies import LEFT, LEG, LINEAR_SLOP, MAX_ROTATION, MAX_TRANSLATION, RIGHT
 from .contacts import ContactRow, Pressed, friction_on, weight_of
 from .joints import JointRow
-from .keep import keep
 from .manifold import Manifold
-from .sides import Both, apart, beside, of_each
-from .state import Contact, Joint, Motion, Place, Speed
-from .vectors import Array, anywhere, dot, select
 
 __all__ = [
     "CHUNK",

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .bodies import (
+from ..arrays.materialise import keep
+from ..arrays.vectors import Array, Vector, clip, cross, length, rotation, select
+from ..game.bodies import (
     ANGULAR_SLOP,
     HULL,
     LEG,
@@ -18,9 +20,7 @@ from .bodies import (
     MAX_MOTOR_IMPULSE,
     Hinge,
 )
-from .keep import keep
-from .state import Joint, Place, Speed
-from .vectors import Array, Vector, clip, cross, length, rotation, select
+from ..state import Joint, Place, Speed
 
 __all__ = ["JointRow", "correct_position", "prepare", "pull", "settled", "warm_start"]
 

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from .keep import keep
-from .terrain import Edge
-from .vectors import (
+from ..arrays.materialise import keep
+from ..arrays.vectors import (
     Array,
     Pose,
     Vector,
@@ -28,6 +27,7 @@ from .vectors import (
     right_of,
     select,
 )
+from ..game.terrain import Edge
 
 __all__ = ["Corner", "Simplex", "distance", "no_simplex", "support_of_body", "support_of_edge"]
 

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 
-from .sides import side_by_side
-from .vectors import Array
+from ..arrays.legs import side_by_side
+from ..arrays.vectors import Array
 
 __all__ = ["Kernels", "Row", "Source", "chosen", "pack", "rows_of", "unpack"]
 

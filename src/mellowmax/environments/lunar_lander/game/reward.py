@@ -8,12 +8,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..arrays.materialise import keep
+from ..arrays.vectors import Array, Vector, pose_at, select
+from ..state import Speed, State, Step
 from .bodies import HULL, SECONDS, VIEW
 from .engines import fuel_of
-from .keep import keep
-from .state import Speed, State, Step
 from .terrain import PAD_HEIGHT
-from .vectors import Array, Vector, pose_at, select
 
 __all__ = ["REST_STEPS", "Told", "World", "judge", "obeyed", "observation"]
 

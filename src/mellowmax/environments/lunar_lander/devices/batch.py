@@ -20,14 +20,14 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from .keep import kept_by
+from ..arrays.materialise import kept_by
+from ..arrays.vectors import Array, select
+from ..box2d.island import CHUNK
+from ..game.initial_state import start
+from ..game.reward import Told, World
+from ..physics import AtOnce, Free, advance, soar
+from ..state import State, Step, kinds
 from .kernels import Kernels, Source, chosen, pack, rows_of, unpack
-from .launch import start
-from .outcome import Told, World
-from .physics import AtOnce, Free, advance, soar
-from .solve import CHUNK
-from .state import State, Step, kinds
-from .vectors import Array, select
 
 __all__ = [
     "fly",

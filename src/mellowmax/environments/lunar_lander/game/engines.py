@@ -6,9 +6,9 @@ import math
 
 import jax.numpy as jnp
 
+from ..arrays.vectors import Array, Vector, cross, pose_at, rotation, select
+from ..state import Motion, Speed
 from .bodies import HULL, PIXELS
-from .state import Motion, Speed
-from .vectors import Array, Vector, cross, pose_at, rotation, select
 
 __all__ = ["fire", "fuel_of", "gust"]
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from .bodies import RADIUS
-from .keep import keep
-from .terrain import Edge
-from .vectors import Array, Pose, Vector, dot, length, lookup, right_of, select
+from ..arrays.materialise import keep
+from ..arrays.vectors import Array, Pose, Vector, dot, length, lookup, right_of, select
+from ..game.bodies import RADIUS
+from ..game.terrain import Edge
 
 __all__ = ["Manifold", "ManifoldPoint", "collide", "no_manifold"]
 

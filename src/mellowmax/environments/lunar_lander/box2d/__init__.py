@@ -1,0 +1,1 @@
+"""Box2D for one hull, two legs and the ground."""
