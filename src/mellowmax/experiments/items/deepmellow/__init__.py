@@ -36,9 +36,9 @@ BINS = 25
 """How many points a learning curve has."""
 MAX, WITHOUT, MELLOWMAX = "max with a target network", "max without one", "mellowmax without one"
 """The methods."""
-SETTING = ["environment", "method", "omega"]
 NEEDED, SPARED = f"{MAX} or {WITHOUT}", f"{MELLOWMAX} or {MAX}"
 """The questions."""
+SETTING = ["environment", "method", "omega"]
 LEARNER = ("discount", "depth", "minibatch")
 """The fields of `Config` that `dqn` takes as they are."""
 IN_EACH = (

@@ -19,10 +19,10 @@ from ....learning import sarsa, train
 from ....mdp import two_state as two_state_mdp
 from ....planning import fixed_points
 from ....softmax import SOFTMAXES, Boltzmann, Mellowmax
-from ... import style
 from ...data import paper
 from ...intervals import share_interval
 from ...item import NAMES, Claim, Spec, Verdict
+from .figures import draw_runs, draw_spread
 from .text import CAPTIONS, COLUMNS, DEVIATIONS, RULE, SETTINGS, SOURCE, TITLE
 
 __all__ = [*NAMES, "crossings", "stable_values"]
@@ -121,45 +121,14 @@ def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.Da
 
 
 def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
-    """One run of each policy over the paper's, and the distribution of where values are."""
+    """One run of each policy over the paper's, and the statistics of many."""
     theirs = paper("fig2_sarsa_boltzmann")
     low, high = stable_values(Config.parameter)
-    figure, axes = style.figure(2)
-    for axis, name in zip(axes, POLICIES, strict=True):
-        ours = tables["run"][tables["run"]["policy"] == name]
-        if name == "boltzmann":
-            for action in "ab":
-                points = theirs[theirs["action"] == action]
-                label = "the paper's run, both" if action == "b" else None
-                colour = style.PAPER["color"]
-                axis.plot(points["episode"], points["q"], color=colour, lw=0.8, label=label)
-        colour = style.COLOURS[name]["color"]
-        axis.plot(ours["episode"], ours["q_b"], color=colour, lw=1.2, label="Q(s1, b), here")
-        axis.plot(
-            ours["episode"], ours["q_a"], color=colour, lw=1.2, ls=":", label="Q(s1, a), here"
-        )
-        marks = (low, high) if name == "boltzmann" else (_only(Config.parameter),)
-        for i, mark in enumerate(marks):
-            label = None if i else "Q(s1, b) at a stable fixed point"
-            axis.axhline(mark, color="#555555", lw=0.8, ls="--", label=label)
-        axis.set(title=f"One run with {name}", xlabel="episode", ylabel="value", ylim=(0, 1.35))
-        axis.legend(loc="lower right", ncols=2, fontsize=8)
-    statistics, axes = style.figure(2)
-    for name in POLICIES:
-        rows = tables["runs"][tables["runs"]["policy"] == name]
-        look = {"color": style.COLOURS[name]["color"], "alpha": 0.75, "label": name}
-        most = int(tables["runs"]["crossings"].max())
-        axes[0].hist(rows["crossings"], bins=np.arange(-0.5, most + 1.5), **look)
-        axes[1].hist(rows["range_b"], bins=np.linspace(0, 1.2, 49), **look)
-    axes[0].axvline(
-        _paper_crossings(low, high), color=style.PAPER["color"], label="the paper's run"
-    )
-    axes[0].set(xlabel="crossings from fixed point to fixed point", ylabel="runs")
-    axes[1].axvline(high - low, color="#555555", ls="--", label="between the fixed points")
-    axes[1].set(xlabel="range of Q(s1, b) in the second half", ylabel="runs")
-    for axis in axes:
-        axis.legend()
-    return {"runs": figure, "spread": statistics}
+    marks = {"boltzmann": (low, high), "mellowmax": (_only(Config.parameter),)}
+    return {
+        "runs": draw_runs(tables["run"], theirs, marks),
+        "spread": draw_spread(tables["runs"], _paper_crossings(low, high), high - low),
+    }
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:

@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 
 from ....properties import probe
 from ....softmax import SOFTMAXES
-from ... import style
 from ...item import NAMES, Claim, Spec, Verdict
+from .figures import draw_pairs
 from .text import CAPTIONS, COLUMNS, DEVIATIONS, RULE, SETTINGS, SOURCE, TITLE
 
 __all__ = [*NAMES]
@@ -113,32 +113,7 @@ def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.Da
 
 def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     """The pairs of each operator against the line of slope 1, and the largest ratios."""
-    figure, axes = style.figure(2, 3, height=3.0)
-    ratios = tables["ratios"].set_index("operator")
-    for axis, name in zip(axes.flat, ratios.index, strict=False):
-        pairs, worst = tables["pairs"].query("operator == @name"), ratios.loc[name]
-        colour = style.COLOURS[name]["color"]
-        above = pairs["moved"] > (1 + _TOLERANCE) * pairs["distance"]
-        axis.plot([0, 0.5], [0, 0.5], color="#555555", lw=1, zorder=3)
-        for rows, alpha in ((pairs[~above], 0.25), (pairs[above], 1.0)):
-            look = {"color": colour, "ms": 2.5, "alpha": alpha, "mew": 0, "rasterized": True}
-            axis.plot(rows["distance"], rows["moved"], "o", **look)
-        setting = "" if worst["parameter"] == "none" else f", {worst['parameter']}"
-        axis.set(title=name + setting, xlim=(0, 0.5), ylim=(0, 0.56))
-        axis.set(xlabel="$\\max |x - y|$", ylabel="$|f(x) - f(y)|$")
-        if worst["largest"] > 1 + _TOLERANCE:
-            at = worst["distance"], worst["moved"]
-            axis.plot(*at, "*", color="black", ms=11, clip_on=False, zorder=4)
-            arrow = {"arrowstyle": "-", "shrinkB": 5}
-            text = f"largest ratio\n{worst['largest']:.4f}"
-            axis.annotate(text, at, xytext=(0.03, 0.36), arrowprops=arrow)
-    bars, last = ratios["largest"], axes.flat[5]
-    colours = [style.COLOURS[name]["color"] for name in bars.index]
-    last.bar_label(last.bar(list(bars.index), bars, color=colours, width=0.6), fmt="%.4f")
-    last.axhline(1, color="#555555", lw=1)
-    last.set(title="largest ratio found", ylim=(0, 1.45))
-    last.set_xticks(range(len(bars)), [name.replace("-", "-\n") for name in bars.index], fontsize=9)
-    return {"pairs": figure}
+    return {"pairs": draw_pairs(tables["pairs"], tables["ratios"], 1 + _TOLERANCE)}
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:

@@ -19,16 +19,18 @@ from matplotlib.figure import Figure
 from ...._typing import Floats
 from ....mdp import two_state
 from ...data import OPERATORS, paper
-from ...item import NAMES, Claim, Spec, Verdict
-from .figures import curve, draw_distances, draw_iterations, nearest, of_a_rule, title
+from ...item import NAMES, Spec
+from .choices import STATED, chosen, nearest, of_a_rule
+from .figures import draw_distances, draw_iterations, title
 from .sweeps import RULES, SWEEPS, count_sweeps
 from .text import CAPTIONS, COLUMNS, DEVIATIONS, RULE, SETTINGS, SOURCE, TITLE
+from .verdict import judge
 
 __all__ = [*NAMES]
 
 VERSION = 1
-
-_STATED = {"labels": "fitted", "delta": 1e-4}
+_WORDS = ("change of a sweep (Algorithm 2)", "distance from the end")
+"""Of the rules, in the figure."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,22 +177,14 @@ def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.Da
     }
 
 
-def _chosen(tables: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The curves of the stated choice and of the nearest one, by the rule of Algorithm 2."""
-    stated = tables["stated"]
-    for name, value in _STATED.items():
-        stated = stated[stated[name] == value]
-    return stated, nearest(tables["nearest"], RULES[0], SWEEPS[0])
-
-
 def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     """The curves of both choices and of the other rule over the figure's, and the distances."""
-    stated, best = _chosen(tables)
+    stated, best = chosen(tables)
     ends = {kind: nearest(tables["nearest"], "distance", kind) for kind in SWEEPS}
     shown = [
         (
             f"Algorithm 2, stated choice:\nall values {stated.initial.iloc[0]:g} at first, "
-            f"delta {stated.delta.iloc[0]:g}, {_STATED['labels']} labels",
+            f"delta {stated.delta.iloc[0]:g}, {STATED['labels']} labels",
             stated,
         ),
         (title("Algorithm 2, nearest choice", best), best),
@@ -200,85 +194,3 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
         "iterations": draw_iterations(shown),
         "distance": draw_distances(tables["nearest"], dict(zip(RULES, _WORDS, strict=True))),
     }
-
-
-_WORDS = ("change of a sweep (Algorithm 2)", "distance from the end")
-
-
-def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
-    """By `RULE`."""
-    stated, best = _chosen(tables)
-    flat = [float(curve(table, "max")[1][0]) for table in (stated, best)]
-    peaks, ratios = [], []
-    for table, most in zip((stated, best), flat, strict=True):
-        x, y = curve(table, "boltz")
-        peaks.append(float(x[y.argmax()]))
-        ratios.append(float(y.max() / most))
-    omegas = best[best.operator == "mm"].parameter.max()
-    x, y = curve(stated, "mm")
-    below_max = (y[x <= omegas] <= flat[0]).all(), (curve(best, "mm")[1] <= flat[1]).all()
-    excess = y - curve(stated, "boltz")[1]
-    end = float(curve(best, "boltz")[1][-1])
-    log = abs(np.log(best.iterations / best.paper)).groupby(best.operator).mean()
-    factors = np.exp(log)
-    peaked = all(16 <= x <= 17.5 for x in peaks) and min(ratios) >= 5
-    claims = (
-        Claim(
-            "max takes the same number of iterations, whatever the parameter.",
-            "185",
-            f"{flat[1]:.0f} at the nearest choice, {flat[0]:.0f} at the stated one",
-            abs(flat[1] / 185.17 - 1) <= 0.05,
-        ),
-        Claim(
-            "boltz takes very long near beta = 16.5.",
-            "3322 iterations at 16.51, 18 times those of max",
-            f"{ratios[1]:.1f} times those of max at {peaks[1]:.2f} (nearest choice), "
-            f"{ratios[0]:.1f} times at {peaks[0]:.2f} (stated choice)",
-            peaked,
-        ),
-        Claim(
-            "The longest run is at beta = 16.51.",
-            "16.51",
-            f"{peaks[1]:.2f} at the nearest choice",
-            abs(peaks[1] - 16.51) <= 0.1,
-        ),
-        Claim(
-            "mm takes no more iterations than max and boltz.",
-            f"so at every omega shown, up to {omegas:.1f}",
-            f"below max: {'yes' if all(below_max) else 'no'}; at the stated choice at most "
-            f"{excess.max():.0f} more than boltz up to 60",
-            all(below_max) and bool((excess <= 1).all()),
-        ),
-        Claim(
-            "For large beta boltz takes fewer iterations than max.",
-            "153 against 185 at beta = 60",
-            f"{end:.0f} against {flat[1]:.0f} at the nearest choice",
-            end <= 0.9 * flat[1],
-        ),
-        Claim(
-            "The curves, for some choice of initial values and delta.",
-            "the figure's points",
-            f"off by a mean factor of {factors['boltz']:.2f} for boltz and {factors['mm']:.2f} "
-            "for mm at the nearest choice",
-            bool(max(factors["boltz"], factors["mm"]) < 1.1),
-        ),
-    )
-    return Verdict(claims, _summary(tables["rules"]))
-
-
-def _summary(rules: pd.DataFrame) -> str:
-    """What each of the two rules gives."""
-    own = rules[(rules.rule == RULES[0]) & (rules.sweeps == SWEEPS[0])].iloc[0]
-    others = rules[rules.rule == "distance"]
-    other = others.loc[others.factor.idxmin()]
-    gives = "gives" if abs(own.peak_beta - 16.51) <= 0.1 and own.factor_boltz < 1.1 else "misses"
-    return (
-        f"The rule of Algorithm 2 {gives} the figure's spike: its nearest choice is off by a mean "
-        f"factor of {own.factor:.2f}, and boltz takes its most, {own.peak:.0f} iterations, at beta "
-        f"{own.peak_beta:.2f} (paper: 3322 at 16.51). Counting sweeps until the values are near "
-        f"where they end comes nearer: a mean factor of {other.factor:.2f}, with the most, "
-        f"{other.peak:.0f}, at {other.peak_beta:.2f}, from Q(s1, a) = {other.initial_a:.3g} and "
-        f"Q(s1, b) = {other.initial_b:.3g} with {other.sweeps} sweeps, {other.labels} labels and a "
-        f"distance of {other.delta:.2g}. By either rule max takes no longer than boltz at beta = "
-        f"60, where the two are equal to many digits: the paper's line for max stays unexplained."
-    )

@@ -1,4 +1,4 @@
-"""The curves of figure 7: which choice comes nearest by a rule, what it gives, how it is drawn."""
+"""How figure 7 is drawn: the iterations of some choices over the paper's points, by parameter."""
 
 from __future__ import annotations
 
@@ -8,39 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...._typing import Floats
 from ... import style
 from ...data import OPERATORS, paper
+from .choices import curve
 
-__all__ = ["curve", "draw_distances", "draw_iterations", "nearest", "of_a_rule", "title"]
-
-
-def curve(table: pd.DataFrame, operator: str) -> tuple[Floats, Floats]:
-    """The parameters of an operator and its iterations."""
-    rows = table[table.operator == operator]
-    return rows.parameter.to_numpy(), rows.iterations.to_numpy()
-
-
-def nearest(table: pd.DataFrame, rule: str, sweeps: str) -> pd.DataFrame:
-    """The points of the choice that is nearest to the figure by a rule."""
-    rows = table[(table.rule == rule) & (table.sweeps == sweeps)]
-    best = rows.loc[rows.distance.idxmin()]
-    return rows[(rows.labels == best.labels) & (rows.delta == best.delta)]
-
-
-def of_a_rule(points: pd.DataFrame) -> dict[str, object]:
-    """What the nearest choice by a rule gives."""
-    factor = np.exp(abs(np.log(points.iterations / points.paper)).groupby(points.operator).mean())
-    x, y = curve(points, "boltz")
-    numbers = {
-        "factor": np.exp(points.distance.iloc[0]),
-        "factor_boltz": factor["boltz"],
-        "factor_mm": factor["mm"],
-        "max": curve(points, "max")[1][0],
-        "peak": y.max(),
-        "peak_beta": x[y.argmax()],
-    }
-    return {**points.iloc[0].to_dict(), **numbers}
+__all__ = ["draw_distances", "draw_iterations", "title"]
 
 
 def title(words: str, points: pd.DataFrame) -> str:

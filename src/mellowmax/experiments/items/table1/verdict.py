@@ -1,0 +1,87 @@
+"""Which numbers of the table hold at the setting that comes nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from ...item import Claim, Verdict
+from .printed import LEVEL, PRINTED, SAMPLE, SETTING, z_of_numbers
+
+__all__ = ["judge"]
+
+
+def _nearest(
+    tables: Mapping[str, pd.DataFrame], sweeps: str = "in place"
+) -> tuple[pd.Series, dict[str, dict[str, Any]]]:
+    """The nearest setting, and its row of the rates for each operator."""
+    settings, rates = tables["settings"], tables["rates"]
+    settings = settings[settings.sweeps == sweeps]
+    best = settings.loc[settings.distance.idxmin()]
+    for name in SETTING:
+        rates = rates[rates[name] == best[name]]
+    return best, {row["operator"]: row for row in rates.to_dict("records")}
+
+
+def _words(setting: pd.Series) -> str:
+    counted = "left out of" if setting.left_out else "as 1000 in"
+    return (
+        f"beta = omega = {setting.beta:g}, discount {setting.discount:g}, delta "
+        f"{setting.delta:.2g}, with MDPs that did not terminate {counted} the mean"
+    )
+
+
+def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
+    """By `RULE`."""
+    settings = tables["settings"]
+    settings = settings[settings.sweeps == "in place"]
+    best, own = _nearest(tables)
+    prefix, zs = "terminated_" if best.left_out else "", z_of_numbers(own, bool(best.left_out))
+    words = {
+        "unterminated": "MDPs that did not terminate in 1000 iterations",
+        "several": "MDPs with more than one fixed point",
+        "iterations": "Iterations on average",
+    }
+    claims, never = [], []
+    for (operator, name), printed in PRINTED.items():
+        mine, z = own[operator], zs[operator, name]
+        if name == "iterations":
+            theirs = f"{printed:.2f}"
+            ours = f"{mine[prefix + name]:.2f} +- {LEVEL * mine[prefix + 'error']:.2f}"
+        else:
+            theirs = f"{printed:.0f} of {SAMPLE} ({printed / SAMPLE:.1%})"
+            low, high = mine[f"{name}_low"], mine[f"{name}_high"]
+            share = mine[name] / mine["mdps"]
+            ours = f"{mine[name]} of {mine['mdps']} ({share:.2%}, {low:.2%} to {high:.2%})"
+        statement = f"{words[name]}, {operator}."
+        claims.append(Claim(statement, theirs, f"{ours}; z = {z:.2f}", bool(abs(z) <= LEVEL)))
+        if not (settings[f"z_{operator}_{name}"].abs() <= LEVEL).any():
+            never.append(f"{words[name]}, {operator}")
+    held = sum(claim.holds is True for claim in claims)
+    boltz, mm = own["boltz"], own["mm"]
+    names = ("unterminated", "several", prefix + "iterations")
+    better = [bool(mm[name] < boltz[name]) for name in names]
+    claims.append(
+        Claim(
+            "mm is better than boltz in all three respects.",
+            "in all three",
+            f"in {sum(better)} of 3 at the nearest setting",
+            all(better),
+        )
+    )
+    lost = ", ".join(never) if never else "none"
+    most = int(settings.reproduced.max())
+    other, beside = _nearest(tables, "synchronous")
+    summary = (
+        f"{held} of the six numbers are reproduced at the setting that comes nearest, and no "
+        f"setting reproduces more than {most} together; mm is better than boltz there in "
+        f"{sum(better)} of three respects. The setting is {_words(best)}. Numbers that none "
+        f"reproduces even alone: {lost}. Synchronous sweeps, which are not Algorithm 2, reproduce "
+        f"{int(other.reproduced)} at their nearest setting, {_words(other)}: "
+        f"{beside['boltz']['unterminated']} of {beside['boltz']['mdps']} do not terminate under "
+        f"boltz there, {beside['boltz']['unstable']} have no fixed point that is stable under such "
+        "sweeps."
+    )
+    return Verdict(tuple(claims), summary)
