@@ -77,7 +77,7 @@ def ours(softmax):
 
 
 def _cpu_times():
-    """Of the processes of environments, once they have ended, and of this one."""
+    """CPU times of this process, and of the environments' processes once they have ended."""
     both = (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)
     return [usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, both)]
 

@@ -55,7 +55,7 @@ class Kind(NamedTuple):
     batch: int = 10
     """How many episodes there are between two updates."""
     epochs: int | None = None
-    """Of minibatches, in each update; None for one step of Adam."""
+    """How often the minibatches go through a batch; None for one step of Adam."""
     max_steps: int = 1000
 
 

@@ -50,9 +50,9 @@ class Entry(NamedTuple):
 
     name: str
     path: str
-    """Of what it names, where that is defined."""
+    """The dotted path of the definition."""
     file: str
-    """The one that defines it, in the repository."""
+    """The file of the definition, in the repository."""
     summary: str
 
 

@@ -44,7 +44,7 @@ class Draws(NamedTuple):
     """`[steps, n]`."""
     coins: Any
     one: Any
-    """Of the engines' dispersion."""
+    """The first number of the engines' dispersion."""
     two: Any
 
 

@@ -158,7 +158,7 @@ def _work(job: tuple[Any, ...]) -> str:
 
 
 def _about() -> dict[str, str]:
-    """Of which versions the results are."""
+    """The versions with which the results were made."""
     import Box2D
     import gymnasium
 

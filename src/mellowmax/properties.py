@@ -36,7 +36,7 @@ class Finding:
     witness: tuple[Floats, ...]
     """The worst case: one row of action values, or two for non-expansion."""
     text: str
-    """The same in words."""
+    """What was found, in words."""
 
 
 @dataclasses.dataclass(frozen=True)

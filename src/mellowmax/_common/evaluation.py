@@ -35,7 +35,7 @@ class Evaluation:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean return; infinity for one episode."""
+        """The standard error of the mean return; infinity for one episode."""
         n = len(self.returns)
         return float(np.std(self.returns, dtype=np.float64, ddof=1) / n**0.5) if n > 1 else np.inf
 

@@ -27,7 +27,7 @@ GRID = (
 MOVES = ((-1, 0), (1, 0), (0, 1), (0, -1))
 """North, south, east and west as (rows, columns)."""
 TOWARDS = ((0, 2, 3), (1, 2, 3), (2, 0, 1), (3, 0, 1))
-"""Of each action, the move that is meant and the two at a right angle to it."""
+"""For each action the intended move, and the two at a right angle to it."""
 MOST_PASSENGERS = 16
 
 

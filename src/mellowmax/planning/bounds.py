@@ -29,9 +29,9 @@ once, and each further one follows on a step that goes on: `sum d = 1 + sum d c`
     min r / (1 - c) <= value of any policy <= max r / (1 - c)                          (3)
 
 over the actions that can be taken. It lies between `horizon * min(r, 0)` and `horizon * max(r, 0)`
-too, which is of use where `c` is 1. The optimum and the value of the softmax's policy both lie
-there. So no loss is larger than the upper end of (3) less its lower end, or less the lowest of the
-values at hand where one lies below, and that is where (2) is cut.
+too, which helps where `c` is 1. The optimum and the value of the softmax's policy both lie
+there. So no loss exceeds the upper end of (3) minus its lower end (or minus the lowest of the
+values at hand, where one is lower still), and (2) is cut off there.
 
 All allow for rounding: a sum of `K` products of numbers up to `M` is off by at most `K eps M`.
 

@@ -28,8 +28,8 @@ def make_flat(
         options: Gymnasium's own, for an id.
 
     Raises:
-        ValueError: for an environment that there is not, whose observations have no one size, or
-            whose actions are not discrete.
+        ValueError: for an environment that does not exist, whose observations have no fixed size,
+            or whose actions are not discrete.
     """
     if isinstance(environment, str):
         env = make(environment, disable_env_checker=True, **options)

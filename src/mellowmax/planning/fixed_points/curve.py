@@ -192,7 +192,7 @@ def _folds_between(curve: Curve, a: Point, b: Point, split: bool = True) -> list
     chord = (b - a) / length
 
     def slope(point: Point) -> float:
-        """Of the parameter along the chord; 0 at a fold."""
+        """The slope of the parameter along the chord; 0 at a fold."""
         tangent = curve.tangent(point, chord)[0]
         return float(tangent[-1] / (tangent @ chord))
 
