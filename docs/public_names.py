@@ -36,6 +36,7 @@ SECTIONS = {
     "Policy gradient and deep Q-learning": "mellowmax.deep",
     "The explorer": "mellowmax.explorer",
     "Experiments": "mellowmax.experiments",
+    "The report": "mellowmax.report",
 }
 """The public modules, each under its title."""
 START = """# Reference

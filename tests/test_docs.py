@@ -47,7 +47,7 @@ SOURCES = ("*.py", "*.md", "*.js", "*.html", "*.toml", "*.yml", "Makefile")
 FOLDERS = (".ci", ".github", "benchmarks", "docs", "src", "tests")
 FILE_NAME = re.compile(r"(?<![\w/.*-])(?:[\w.-]+/)*[\w-]+\.(?:py|md|css|toml|yml|cff)(?![\w(])")
 INSIDE = {
-    *("cli", "report", "environments"),  # commands; what has a section for each module
+    *("cli", "environments"),  # commands; what has a section for each module
     *("environments.initial_states", "environments.render", "environments.render_modes"),
 }
 """Modules that users do not import from."""

@@ -8,21 +8,29 @@ import io
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from browser import browser, check_page
-from mellowmax.experiments import ITEMS
+from mellowmax.experiments import ITEMS, Finished, Plan
 from mellowmax.experiments.item import Caption, Claim, Outcome, Verdict
 from mellowmax.experiments.style import COLOURS, figure, styled
-from mellowmax.report import Entry, write_markdown, write_page
+from mellowmax.report import write_markdown, write_page
 from mellowmax.report.page import _duration
 
 REPRODUCED = Path(__file__).parents[2] / "reproduction" / "report.html"
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 WINDOWS = [(390, "light"), (390, "dark"), (320, "light"), (1280, "light"), (1280, "dark")]
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    runs: int = 25
+    omegas: tuple[float, ...] = tuple(0.1 * i for i in range(40))
+    start: float | None = None
 
 
 def entry(home, name, title, claims, *, columns=1, rows=400, deviations=()):
@@ -42,27 +50,23 @@ def entry(home, name, title, claims, *, columns=1, rows=400, deviations=()):
     for extra in range(9):
         table[f"a_rather_long_column_{extra}"] = x * extra
     table.to_parquet(home / f"{name}.parquet")
-    return Entry(
-        name=name,
-        title=title,
-        source="Figure 9, section 5.2",
-        rule="Reproduced if the confidence intervals of the two best values overlap.",
-        scale="quick",
-        config={"runs of a setting": 25, "omegas": [0.1 * i for i in range(40)], "start": None},
-        verdict=Verdict(
-            claims,
-            f"A sentence on what the claims of {name} add up to, in plain words.",
-            (f"Beside the claims of {name}, one <b>thing</b>.", "Another."),
-        ),
-        figures={"returns": home / f"{name}.svg"},
-        captions={"returns": Caption(f"Ours of {name} is above.", f"Two waves of {name}.")},
-        tables={"runs": home / f"{name}.parquet"},
-        columns={"runs": {"operator": "the softmax", "seed": "of the run", "return_": "its mean"}},
-        deviations=deviations,
-        seconds=200.4,
-        device="a CPU with 2 cores",
-        command=f"mellowmax reproduce {name} --scale quick --out DIR",
+    item = SimpleNamespace(
+        TITLE=title,
+        SOURCE="Figure 9, section 5.2",
+        RULE="Reproduced if the confidence intervals of the two best values overlap.",
+        CAPTIONS={"returns": Caption(f"Ours of {name} is above.", f"Two waves of {name}.")},
+        COLUMNS={"runs": {"operator": "the softmax", "seed": "of the run", "return_": "its mean"}},
+        SETTINGS={"runs": "runs of a setting", "omegas": "omegas", "start": "start"},
+        DEVIATIONS=deviations,
     )
+    verdict = Verdict(
+        claims,
+        f"A sentence on what the claims of {name} add up to, in plain words.",
+        (f"Beside the claims of {name}, one <b>thing</b>.", "Another."),
+    )
+    figures, tables = {"returns": home / f"{name}.svg"}, {"runs": home / f"{name}.parquet"}
+    planned = Plan(name, "quick", item, Config(), {}, 0)
+    return Finished(planned, verdict, tables, figures, 200.4, "a CPU with 2 cores")
 
 
 @pytest.fixture(scope="module")
@@ -164,8 +168,8 @@ def test_the_page_is_well_formed_and_semantic(read):
 def test_a_figure_has_its_caption_and_alt_text(entries, read):
     text = "".join(read.text)
     for e, image in zip(entries, read.all("img"), strict=True):
-        assert image["alt"] == e.captions["returns"].alt
-        assert e.captions["returns"].text in text
+        assert image["alt"] == e.plan.item.CAPTIONS["returns"].alt
+        assert e.plan.item.CAPTIONS["returns"].text in text
 
 
 def test_the_page_says_what_it_is_about_before_it_uses_the_words(read):
@@ -228,8 +232,10 @@ def test_the_verdicts_come_first_and_every_item_is_there(entries, page, read):
     ):
         assert len(re.findall(f'badge {kind}"><svg.*?</svg>{word}<', html)) == 2 + (kind == "open")
     for e in entries:
-        for said in (e.title, e.rule, e.command, e.device, *e.deviations, "3 min 20 s"):
+        item = e.plan.item
+        for said in (item.TITLE, item.RULE, e.device, *item.DEVIATIONS, "3 min 20 s"):
             assert said in text
+        assert f"mellowmax reproduce {e.plan.name} --scale quick --out {page.parent}" in text
         for claim in e.verdict.claims:
             assert f"{claim.statement}" in text
     assert "0, 0.1, 0.2, 0.3, 0.4, …, 3.9 (40 values)" in text

@@ -83,32 +83,35 @@ def reproduce(
         _check_out(out, force)
         _use_devices(devices)
         keep_compiled_programs()
-        from ..experiments import plan
-        from .report import print_summary, record_scale, write_report
+        from ..experiments import assemble_all, plan
+        from ..experiments.reproduction import record_scale
+        from ..report import write
+        from .report import print_summary
 
         plans = plan(items or [], scale, out)
         agreed = to_be_made(plans, lambda sentence: yes or _ask(sentence))
-        unwanted = [one.name for one in plans if one not in agreed]
-        summary = None
+        skipped = [one.name for one in plans if one not in agreed]
+        page = None
         if agreed:
             record_scale(out, scale)
             with early_end(remark) as stop:
                 made = make_cells(agreed, out, stop.is_set, quiet=quiet)
                 if made and _first_of_all_processes():
-                    summary = write_report(out, scale, plans)
+                    finished = assemble_all(out)
+                    page = write(finished, out)
             if stop.is_set():
                 exit_interrupted(remark)
-    if summary is not None:
+    if page is not None:
         names = [one.name for one in plans]
-        print_summary(summary, names, as_json=as_json, quiet=quiet)
-    if unwanted:
-        say_error(f"not made, as was wanted: {', '.join(unwanted)}")
+        print_summary(finished, names, page, as_json=as_json, quiet=quiet)
+    if skipped:
+        say_error(f"skipped at your request: {', '.join(skipped)}")
         raise typer.Exit(1)
 
 
 def _check_out(out: Path, force: bool) -> None:
     """Raise unless a reproduction may be written there."""
-    from .report import RECORD, recorded_scale
+    from ..experiments.reproduction import RECORD, recorded_scale
 
     files = ("report.html", "report.md", RECORD)
 

@@ -10,13 +10,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from .._common.files import replacing
-from .entry import (
+from ..experiments import Finished
+from .words import (
     CLAIMS,
     HOLDS,
     PAPER,
     VERDICTS,
     WHOLE,
-    Entry,
+    command,
     count,
     in_words,
     unfinished,
@@ -27,13 +28,13 @@ __all__ = ["write_markdown"]
 
 
 def write_markdown(
-    path: str | Path, entries: Sequence[Entry], *, missing: Sequence[str] = (), version: str
+    path: str | Path, entries: Sequence[Finished], *, missing: Sequence[str] = (), version: str
 ) -> None:
     """Write the verdicts, claims, numbered deviations and small tables, whole or not at all.
 
     Args:
         path: the Markdown file.
-        entries: the items, in the order of the page.
+        entries: the finished items, in the order of the page.
         missing: the names of items that are not finished.
         version: of the package.
 
@@ -41,7 +42,8 @@ def write_markdown(
         OSError: when the file cannot be written, or a table cannot be read.
     """
     rows = (
-        (f"[{_plain(e.name)}](#{e.name.lower()})", *map(_plain, verdict_row(e))) for e in entries
+        (f"[{_plain(e.plan.name)}](#{e.plan.name.lower()})", *map(_plain, verdict_row(e)))
+        for e in entries
     )
     parts = [
         "# Reproduction",
@@ -51,36 +53,37 @@ def write_markdown(
         unfinished(map(_plain, missing)),
     ]
     for entry in entries:
+        plan, item = entry.plan, entry.plan.item
         claims = (
             (*map(_plain, (c.statement, c.paper, c.ours)), HOLDS[c.holds][1])
             for c in entry.verdict.claims
         )
         parts += [
-            f"## {_plain(entry.name)}",
-            f"**{_plain(entry.title)}** ({_plain(entry.source)}), at the {_plain(entry.scale)} "
+            f"## {_plain(plan.name)}",
+            f"**{_plain(item.TITLE)}** ({_plain(item.SOURCE)}), at the {_plain(plan.scale)} "
             f"scale: **{entry.verdict.outcome}**. {_plain(entry.verdict.summary)}",
             _pipes(CLAIMS, claims),
-            f"*The rule.* {_plain(entry.rule)}",
+            f"*The rule.* {_plain(item.RULE)}",
             "*Beside the claims.*" if entry.verdict.beside else "",
             *map(_plain, entry.verdict.beside),
-            "*Where this differs from the paper.*" if entry.deviations else "",
-            "\n".join(f"{n}. {_plain(d)}" for n, d in enumerate(entry.deviations, 1)),
-            f"```bash\n{entry.command}\n```",
-            *(_table(entry, name, path) for name, path in entry.tables.items()),
+            "*Where this differs from the paper.*" if item.DEVIATIONS else "",
+            "\n".join(f"{n}. {_plain(d)}" for n, d in enumerate(item.DEVIATIONS, 1)),
+            f"```bash\n{command(entry, Path(path).parent)}\n```",
+            *(_table(entry, name, file) for name, file in entry.tables.items()),
         ]
     text = "\n\n".join(filter(None, parts)) + "\n"
     with replacing(path) as file:
         file.write(text.encode())
 
 
-def _table(entry: Entry, name: str, path: Path) -> str:
+def _table(entry: Finished, name: str, path: Path) -> str:
     """A table that is small, to be unfolded, with what its columns hold."""
     with pq.ParquetFile(path) as file:
         if not 0 < file.metadata.num_rows <= WHOLE:
             return ""
         table = file.read()
     rows = ([_plain(in_words(x)) for x in row.values()] for row in table.to_pylist())
-    described = entry.columns.get(name, {})
+    described = entry.plan.item.COLUMNS.get(name, {})
     holds = "; ".join(f"{_plain(x)}: {_plain(described[x])}" for x in described)
     many = "s" * (table.num_rows != 1)
     return "\n\n".join(

@@ -20,19 +20,21 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from .._common.files import replacing
+from ..experiments import Finished
 from ..experiments.item import Outcome
 from ..explorer import exhibits
 from ..explorer import page as explorer_page
 from ..explorer.inline import source
-from .entry import (
+from .words import (
     CLAIMS,
     HOLDS,
     PAPER,
     VERDICTS,
     WHOLE,
-    Entry,
+    command,
     count,
     in_words,
+    settings,
     unfinished,
     verdict_row,
 )
@@ -42,7 +44,7 @@ __all__ = ["write_page"]
 ROWS = 8
 """How many rows of a long table are shown."""
 INSIDE = 40_000
-"""A table of at most so many bytes, as CSV, lies in the page itself."""
+"""The most bytes, as CSV, of a table that lies in the page itself."""
 SHAPES = {  # in a box of 16: a tick, a half-filled circle, a cross, a question mark
     Outcome.REPRODUCED: ("good", '<path d="M3 8.5 6.5 12 13 4.5"/>'),
     Outcome.PARTLY: (
@@ -58,7 +60,7 @@ SHAPES = {  # in a box of 16: a tick, a half-filled circle, a cross, a question 
 
 
 def write_page(
-    path: str | Path, entries: Sequence[Entry], *, missing: Sequence[str] = (), version: str
+    path: str | Path, entries: Sequence[Finished], *, missing: Sequence[str] = (), version: str
 ) -> None:
     """Write the page, whole or not at all.
 
@@ -71,7 +73,6 @@ def write_page(
     Raises:
         OSError: when the file cannot be written, or a figure or table cannot be read.
     """
-    home = Path(path).resolve().parent
     listed = unfinished(f"<code>{escape(name)}</code>" for name in missing)
     page = Template(_part("page.html")).substitute(
         style=source("palette.css") + _part("page.css"),
@@ -83,7 +84,7 @@ def write_page(
         count=count(entries),
         verdicts=_verdicts(entries),
         missing=f'<p class="note">{listed}</p>' if missing else "",
-        items="\n".join(_item(entry, home) for entry in entries),
+        items="\n".join(_item(entry, Path(path).parent) for entry in entries),
     )
     with replacing(path) as file:
         file.write(page.encode())
@@ -93,20 +94,20 @@ def _part(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _anchor(entry: Entry) -> str:
-    return f'<a href="#{_id(entry)}">{escape(entry.name)}</a>'
+def _anchor(entry: Finished) -> str:
+    return f'<a href="#{_id(entry)}">{escape(entry.plan.name)}</a>'
 
 
-def _contents(entry: Entry) -> str:
+def _contents(entry: Finished) -> str:
     """A link of the table of contents, with the verdict as its sign."""
     kind, icon = _icon(entry.verdict.outcome)
     said = f'<span class="unseen">: {entry.verdict.outcome}</span>'
     link = f'<a href="#{_id(entry)}" title="{entry.verdict.outcome}">'
-    return f'{link}<span class="sign {kind}">{icon}</span>{escape(entry.name)}{said}</a>'
+    return f'{link}<span class="sign {kind}">{icon}</span>{escape(entry.plan.name)}{said}</a>'
 
 
-def _id(entry: Entry) -> str:
-    return "item-" + re.sub(r"[^a-z0-9]+", "-", entry.name.lower())
+def _id(entry: Finished) -> str:
+    return "item-" + re.sub(r"[^a-z0-9]+", "-", entry.plan.name.lower())
 
 
 def _icon(outcome: Outcome) -> tuple[str, str]:
@@ -134,7 +135,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str, kind:
 {body}</tbody></table></div>"""
 
 
-def _verdicts(entries: Sequence[Entry]) -> str:
+def _verdicts(entries: Sequence[Finished]) -> str:
     rows = (
         (_anchor(e), escape(what), _badge(e.verdict.outcome, outcome), escape(summary))
         for e in entries
@@ -143,45 +144,47 @@ def _verdicts(entries: Sequence[Entry]) -> str:
     return _table(VERDICTS, rows, "Verdicts", "stack")
 
 
-def _item(entry: Entry, home: Path) -> str:
+def _item(entry: Finished, out: Path) -> str:
+    """The section of an item, on a page in the directory `out`."""
+    plan, item, home = entry.plan, entry.plan.item, out.resolve()
     claims = (
         (*map(escape, (c.statement, c.paper, c.ours)), _badge(*HOLDS[c.holds]))
         for c in entry.verdict.claims
     )
-    config = ((escape(name), escape(in_words(value))) for name, value in entry.config.items())
+    config = ((escape(name), escape(in_words(value))) for name, value in settings(entry).items())
     figures = "\n".join(_figure(entry, name, path, home) for name, path in entry.figures.items())
     tables = "\n".join(_preview(entry, name, path, home) for name, path in entry.tables.items())
     deviations = "".join(
         f'<li id="{_id(entry)}-deviation-{number}">{escape(text)}</li>'
-        for number, text in enumerate(entry.deviations, 1)
+        for number, text in enumerate(item.DEVIATIONS, 1)
     )
     listed = f"<ol>{deviations}</ol>" if deviations else "<p>Nowhere.</p>"
     beside = "\n".join(f"<p>{escape(text)}</p>" for text in entry.verdict.beside)
     outcome = entry.verdict.outcome
     return f"""<section class="item" id="{_id(entry)}">
-<h2><span class="name">{escape(entry.name)}</span> {escape(entry.title)}</h2>
-<p class="source">{escape(entry.source)} {_badge(outcome, outcome)}</p>
+<h2><span class="name">{escape(entry.plan.name)}</span> {escape(item.TITLE)}</h2>
+<p class="source">{escape(item.SOURCE)} {_badge(outcome, outcome)}</p>
 <p class="summary">{escape(entry.verdict.summary)}</p>
 {figures}
 <h3>Claims</h3>
-{_table(CLAIMS, claims, f"Claims of {entry.name}", "stack")}
-<p><strong>The rule.</strong> {escape(entry.rule)}</p>
+{_table(CLAIMS, claims, f"Claims of {entry.plan.name}", "stack")}
+<p><strong>The rule.</strong> {escape(item.RULE)}</p>
 {beside and f"<h3>Beside the claims</h3>{beside}"}
 <h3>Where this differs from the paper</h3>
 {listed}
 <h3>How it was made</h3>
-<p>At the {escape(entry.scale)} scale, in {_duration(entry.seconds)}, on {escape(entry.device)}.</p>
-<pre tabindex="0"><code>{escape(entry.command)}</code></pre>
-{_table(("Setting", "Value"), config, f"Settings of {entry.name}", "config")}
+<p>At the {escape(plan.scale)} scale, in {_duration(entry.seconds)}, on {escape(entry.device)}.</p>
+<pre tabindex="0"><code>{escape(command(entry, out))}</code></pre>
+{_table(("Setting", "Value"), config, f"Settings of {entry.plan.name}", "config")}
 {tables and f"<h3>Tables</h3>{tables}"}
 </section>"""
 
 
-def _figure(entry: Entry, name: str, path: Path, home: Path) -> str:
+def _figure(entry: Finished, name: str, path: Path, home: Path) -> str:
     data = path.read_bytes()
     size = re.search(rb'<svg[^>]*?\swidth="([0-9.]+)pt"', data)
     width = round(float(size[1]) * 4 / 3) if size else 640  # pixels
-    caption = entry.captions[name]
+    caption = entry.plan.item.CAPTIONS[name]
     source = f"data:image/svg+xml;base64,{base64.b64encode(data).decode()}"
     label = escape(f"Figure {name}")
     wide = f' class="wide" style="--width: {width}px"' if width > 600 else ""
@@ -199,7 +202,7 @@ def _file(path: Path, home: Path) -> str:
     return f"<code>{escape(shown)}</code>"
 
 
-def _preview(entry: Entry, name: str, path: Path, home: Path) -> str:
+def _preview(entry: Finished, name: str, path: Path, home: Path) -> str:
     with pq.ParquetFile(path) as file:
         count, names = file.metadata.num_rows, file.schema_arrow.names
         batch = next(file.iter_batches(batch_size=WHOLE if count <= WHOLE else ROWS), None)
@@ -207,7 +210,7 @@ def _preview(entry: Entry, name: str, path: Path, home: Path) -> str:
     rows = [[escape(in_words(row[column])) for column in names] for row in kept]
     holds = "".join(
         f"<dt>{escape(column)}</dt><dd>{escape(text)}</dd>"
-        for column, text in entry.columns.get(name, {}).items()
+        for column, text in entry.plan.item.COLUMNS.get(name, {}).items()
         if column in names
     )
     shown = f"The first {len(rows)} of {count:,} rows. " if count > len(rows) else ""

@@ -1,13 +1,15 @@
-"""What the report has on an item, and what its page and its Markdown say in the same words."""
+"""What the page and the Markdown of the report say in the same words."""
 
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..experiments.item import Caption, Outcome, Verdict
+from ..experiments import Finished
+from ..experiments.item import Outcome
 
 __all__ = [
     "CLAIMS",
@@ -15,9 +17,10 @@ __all__ = [
     "PAPER",
     "VERDICTS",
     "WHOLE",
-    "Entry",
+    "command",
     "count",
     "in_words",
+    "settings",
     "unfinished",
     "verdict_row",
 ]
@@ -34,40 +37,27 @@ HOLDS = {
 }
 """What the last column of that table says, and the outcome it looks like."""
 WHOLE = 80
-"""A table of at most so many rows is shown whole."""
+"""The most rows of a table that is shown whole."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """One finished item, as the report shows it."""
+def command(entry: Finished, out: Path) -> str:
+    """The command that makes an item alone again.
 
-    name: str
-    """Of its module, such as `"fig9"`."""
-    title: str
-    source: str
-    rule: str
-    scale: str
-    config: Mapping[str, Any]
-    """The settings of its `Config`, by their names in words."""
-    verdict: Verdict
-    figures: Mapping[str, Path]
-    """The SVG file of each figure; a PNG of the same stem lies beside it."""
-    captions: Mapping[str, Caption]
-    """The words that go with each figure."""
-    tables: Mapping[str, Path]
-    """The Parquet file of each table."""
-    columns: Mapping[str, Mapping[str, str]]
-    """Of each table, what each column holds."""
-    deviations: tuple[str, ...]
-    seconds: float
-    """The time that its cells took."""
-    device: str
-    """Where they were made."""
-    command: str
-    """That makes this item alone again."""
+    Args:
+        entry: the item.
+        out: the directory of the reproduction.
+    """
+    plan = entry.plan
+    return f"mellowmax reproduce {plan.name} --scale {plan.scale} --out {shlex.quote(str(out))}"
 
 
-def count(entries: Sequence[Entry]) -> str:
+def settings(entry: Finished) -> dict[str, Any]:
+    """The values of an item's `Config`, by their names in words."""
+    values = dataclasses.asdict(entry.plan.config)
+    return {entry.plan.item.SETTINGS[name]: value for name, value in values.items()}
+
+
+def count(entries: Sequence[Finished]) -> str:
     """How many items there are of each outcome, as a sentence."""
     found = [entry.verdict.outcome for entry in entries]
     counts = ", ".join(f"{found.count(o)} {o}" for o in Outcome if o in found or not found)
@@ -80,9 +70,10 @@ def unfinished(names: Iterable[str]) -> str:
     return f"Missing or not finished: {listed}." if listed else ""
 
 
-def verdict_row(entry: Entry) -> tuple[str, str, str]:
-    """What stands beside the name of an item in the table of verdicts."""
-    return f"{entry.title} ({entry.source})", entry.verdict.outcome, entry.verdict.summary
+def verdict_row(entry: Finished) -> tuple[str, str, str]:
+    """What the table of verdicts says of an item, after its name."""
+    item, verdict = entry.plan.item, entry.verdict
+    return f"{item.TITLE} ({item.SOURCE})", verdict.outcome, verdict.summary
 
 
 def in_words(value: Any) -> str:
