@@ -197,7 +197,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path, checkpoint):
     whole = (checkpoint / "runs-00000.npz").read_bytes()
     (tmp_path / "runs-00000.npz").write_bytes(whole[: len(whole) // 2])
     done = call("evaluate", tmp_path, "CartPole-v1")
-    assert_one_sentence(done, "runs-00000.npz', which is damaged or of another kind")
+    assert_one_sentence(done, "runs-00000.npz', which is damaged, compressed or of another kind")
     assert "`CHECKPOINT` must be" in done.stderr
 
 

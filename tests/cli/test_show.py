@@ -128,12 +128,12 @@ def test_a_checkpoint_as_a_directory_and_as_a_file(tmp_path):
     ("name", "sentence"),
     [
         ("absent.npz", "got 'absent.npz', which is not there"),
-        ("text.npz", "got 'text.npz', which is damaged or of another kind"),
-        ("other.npz", "got 'other.npz', which is damaged or of another kind"),
-        ("array.npy", "got 'array.npy', which is damaged or of another kind"),
+        ("text.npz", "got 'text.npz', which is damaged, compressed or of another kind"),
+        ("other.npz", "got 'other.npz', which is damaged, compressed or of another kind"),
+        ("array.npy", "got 'array.npy', which is damaged, compressed or of another kind"),
         ("empty", "got the directory 'empty' without runs-*.npz"),
-        ("half.npz", "got 'half.npz', which is damaged or of another kind"),
-        ("body.npz", "got 'body.npz', which is damaged or of another kind"),
+        ("half.npz", "got 'half.npz', which is damaged, compressed or of another kind"),
+        ("body.npz", "got 'body.npz', which is damaged, compressed or of another kind"),
     ],
 )
 def test_anything_else_is_one_sentence(tmp_path, monkeypatch, name, sentence):

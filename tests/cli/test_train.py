@@ -294,7 +294,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path, undisturbed):
     whole = (undisturbed[0] / "runs-00000.npz").read_bytes()
     (tmp_path / "runs-00000.npz").write_bytes(whole[: len(whole) // 2])
     before = contents(tmp_path)
-    sentence = "runs-00000.npz', which is damaged or of another kind"
+    sentence = "runs-00000.npz', which is damaged, compressed or of another kind"
     done = call(*TRAIN, "--out", tmp_path)
     assert_one_sentence(done, sentence)
     assert "`--out` must be" in done.stderr

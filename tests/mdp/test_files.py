@@ -100,6 +100,12 @@ def npz_of_another_format(path):
         np.savez(file, format="something else", version=1)
 
 
+def compressed(path):
+    fields = {"probabilities": P, "rewards": R, "discount": 0.9}
+    with open(path, "wb") as file:
+        np.savez_compressed(file, format="mellowmax MDP", version=1, fields=[*fields], **fields)
+
+
 def one_array(path):
     with open(path, "wb") as file:
         np.save(file, P)
@@ -118,7 +124,7 @@ def pickled(path):
 
 
 @pytest.mark.parametrize(
-    "write", [text, empty, another_npz, npz_of_another_format, one_array, a_zip]
+    "write", [text, empty, another_npz, npz_of_another_format, compressed, one_array, a_zip]
 )
 def test_a_file_of_another_kind_is_an_error(write, tmp_path):
     path = tmp_path / "foreign"
@@ -126,7 +132,8 @@ def test_a_file_of_another_kind_is_an_error(write, tmp_path):
     with pytest.raises(ValueError) as error:  # noqa: PT011
         MDP.load(path)
     assert str(error.value) == (
-        f"`path` must be a saved MDP, got {str(path)!r}, which is damaged or of another kind"
+        f"`path` must be a saved MDP, got {str(path)!r}, "
+        "which is damaged, compressed or of another kind"
     )
 
 

@@ -97,7 +97,7 @@ def reading(path: str | Path, kind: str, schema: Schema) -> Iterator[dict[str, A
         except _WrongVersionError as error:
             raise ValueError(f"`path` must hold {error} in {str(path)!r}") from None
         except _DamagedError as error:
-            raise ValueError(f"{rule}, which is damaged or of another kind") from error
+            raise ValueError(f"{rule}, which is damaged, compressed or of another kind") from error
         except ValueError as error:
             raise ValueError(f"{rule}: {error}") from None
     try:

@@ -10,7 +10,7 @@ import typer
 from .._common import npz
 from .console import errors_in_one_sentence
 from .describe import describe_model, describe_solution, describe_training
-from .options import AsJson
+from .options import AsJson, paths
 from .result import Result, print_result
 
 __all__ = ["show"]
@@ -22,7 +22,9 @@ def show(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="A solution, a model, or a checkpoint: a directory or a file."
+            metavar="FILE",
+            help="A solution, a model, or a checkpoint: a directory or a file.",
+            autocompletion=paths(".npz"),
         ),
     ],
     as_json: AsJson = False,
@@ -58,4 +60,4 @@ def _described(path: Path) -> Result:
         return describe_model(MDP.load(path))
     if kind == "training":
         return describe_training([path])
-    raise ValueError(f"{RULE}, got {str(path)!r}, which is damaged or of another kind")
+    raise ValueError(f"{RULE}, got {str(path)!r}, which is damaged, compressed or of another kind")
