@@ -74,6 +74,7 @@ def test_the_usage_line_tells_what_is_required(name, usage):
         ("solve", "FrozenLake-v1", "--softmax", "max", "--out", "-"),
         ("train", "CartPole-v1", "--parameter", 5, "--out", "-"),
         ("reproduce", "fig3", "--out", "-"),
+        ("solve", "FrozenLake-v1", "--softmax", "max", "--csv", "-"),
         ("explore", "--save", "-"),
     ],
 )
@@ -89,6 +90,16 @@ def test_an_argument_has_the_name_of_the_help():
     assert_one_sentence(commands.call("train", "Nowhere-v0", "--parameter", 5), sentence)
 
 
+def asked(typed):
+    """The environment in which bash asks for the completion of what is typed."""
+    words = ["mellowmax", *typed.split(" ")]
+    return {
+        "_MELLOWMAX_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+
+
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
@@ -99,15 +110,39 @@ def test_an_argument_has_the_name_of_the_help():
         ("train CartPole-v1 --algorithm ", {"reinforce", "dqn"}),
         ("reproduce fig2 fig1", {"fig11"}),
         ("reproduce fig2 --scale ", {"quick", "paper"}),
+        ("solve ", {"cart/", "lake.npz", "results/"}),
+        ("explore l", {"lake.npz"}),
+        ("show ", {"cart/", "lake.npz", "results/"}),
+        ("show c", {"cart/", "cart/runs-00000.npz"}),
+        ("show ./r", {"./results/"}),
+        ("evaluate cart/", {"cart/runs-00000.npz"}),
+        ("evaluate cart --render ", {"cart/", "lake.gif", "results/"}),
+        ("report ", {"cart/", "results/"}),
+        ("solve lake.npz --csv ", {"cart/", "lake.csv", "results/"}),
+        ("solve lake.npz --out ", {"cart/", "lake.npz", "results/"}),
+        ("train CartPole-v1 --out ", {"cart/", "results/"}),
+        ("reproduce --out r", {"results/"}),
+        ("explore --save ", {"cart/", "page.html", "results/"}),
+        ("show two", set()),  # names to be quoted: the shell completes them itself
+        ("show absent/", set()),
     ],
 )
-def test_a_shell_gets_its_completion(typed, offered):
-    command = [sys.executable, "-m", "mellowmax"]
-    words = ["mellowmax", *typed.split(" ")]
-    asked = {
-        "_MELLOWMAX_COMPLETE": "complete_bash",
-        "COMP_WORDS": " ".join(words),
-        "COMP_CWORD": str(len(words) - 1),
-    }
-    done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True)
+def test_a_shell_gets_its_completion(tmp_path, monkeypatch, typed, offered):
+    monkeypatch.chdir(tmp_path)
+    for name in ("cart", "results"):
+        (tmp_path / name).mkdir()
+    files = ("cart/runs-00000.npz", "lake.npz", "lake.csv", "lake.gif", "page.html", ".hidden.npz")
+    for name in (*files, *(["two words.npz"] if "two" in typed else [])):
+        (tmp_path / name).touch()
+    done = CliRunner().invoke(app, env=asked(typed), prog_name="mellowmax")
     assert set(done.stdout.split()) == offered, done.stderr
+
+
+def test_a_process_answers_a_shell(tmp_path):
+    (tmp_path / "lake.npz").touch()
+    command = [sys.executable, "-m", "mellowmax"]
+    environment = os.environ | asked("show ")
+    done = subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "lake.npz\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from commands import Terminal, assert_one_sentence, call, rows
@@ -126,6 +128,10 @@ def test_no_convergence_is_said_and_written(here):
         ((*MAX, "--out", "/dev/null", "--force"), "must be a regular file or a new one, got "),
         ((*MAX, "--out", "text.npz"), "got 'text.npz', which is something else"),
         ((*MAX, "--out", "/proc/a.npz"), "`--out` must be in a directory that can be written to"),
+        ((*MAX, "--csv", "a/b.csv"), "`--csv` must be in a directory that exists, got 'a/b.csv'"),
+        ((*MAX, "--csv", "text.npz"), "got 'text.npz', which is something else"),
+        ((*MAX, "--csv", "model.npz", "--force"), "another file than is read, got 'model.npz'"),
+        ((*MAX, "--csv", "./solution.npz", "--force"), "`--csv` must be another file than `--out`"),
     ],
 )
 def test_a_wrong_argument_is_one_sentence_and_nothing_is_written(here, arguments, sentence):
@@ -149,6 +155,37 @@ def test_only_a_solution_is_replaced_unless_it_is_forced(here):
     done = call("solve", "model.npz", "--softmax", "max", "--out", "text.npz", "--force")
     assert done.exit_code == 0, done.stderr
     assert npz.kind_of("text.npz") == "solution"
+
+
+def test_a_table_has_a_row_for_each_state_and_action(here):
+    """As pandas reads it, and as any other reader of CSV does."""
+    rng = np.random.default_rng(0)
+    allowed = np.array([[True, False, True], [True, True, True], [False, True, False]])
+    transitions = rng.dirichlet(np.ones(3), (3, 3))
+    mdp = MDP.from_arrays(transitions, rng.normal(size=(3, 3)), 0.9, allowed=allowed)
+    mdp.save("model.npz")
+    done = call("solve", "model.npz", "--parameter", 2, "--csv", "solution.csv")
+    assert done.exit_code == 0, done.stderr
+    assert rows(done.stdout)["written"] == "solution.npz and solution.csv"
+    table = pd.read_csv("solution.csv")
+    pairs = [[state, action] for state in range(3) for action in range(3)]
+    np.testing.assert_array_equal(table[["state", "action"]], pairs)
+    np.testing.assert_array_equal(table["allowed"], allowed.ravel())
+    with np.load("solution.npz") as solution:
+        for name in ("q", "policy"):
+            np.testing.assert_allclose(table[name], solution[name].ravel(), rtol=1e-14)
+        np.testing.assert_allclose(table["value"], solution["value"].repeat(3), rtol=1e-14)
+        with open("solution.csv", newline="") as file:
+            q = [float(row["q"]) for row in csv.DictReader(file)]
+        np.testing.assert_array_equal(q, solution["q"].ravel())
+    assert (table["q"][~table["allowed"]] == -np.inf).all()
+    by_state = table[table["allowed"]].groupby("state")
+    mellowmax = by_state["q"].apply(lambda q: np.log(np.exp(2 * q).mean()) / 2)
+    np.testing.assert_allclose(mellowmax, by_state["value"].first(), atol=1e-7)
+    np.testing.assert_allclose(by_state["policy"].sum(), 1)
+    again = call("solve", "model.npz", "--softmax", "max", "--csv", "solution.csv", "--json")
+    assert json.loads(again.stdout)["csv"] == "solution.csv"
+    assert (pd.read_csv("solution.csv")["policy"] % 1 == 0).all()
 
 
 def test_an_option_that_is_no_number_is_a_usage_error():

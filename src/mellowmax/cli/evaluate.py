@@ -13,7 +13,7 @@ from .._common.schema import shown
 from .._common.text import shortened
 from .console import INTERRUPTED, errors_in_one_sentence, keep_compiled_programs
 from .film import check_film
-from .options import AsJson, Force, MaxSteps, Quiet, Seed, Workers
+from .options import AsJson, Force, MaxSteps, Quiet, Seed, Workers, paths
 from .progress import time_left
 from .result import Result, print_result, progress_unless
 
@@ -30,7 +30,9 @@ def evaluate(
     checkpoint: Annotated[
         Path,
         typer.Argument(
-            metavar="CHECKPOINT", help="The `--out` of a training, or a file runs-*.npz in it."
+            metavar="CHECKPOINT",
+            help="The `--out` of a training, or a file runs-*.npz in it.",
+            autocompletion=paths(".npz"),
         ),
     ],
     environment: Annotated[
@@ -41,7 +43,10 @@ def evaluate(
     run: Annotated[int, typer.Option(help="The run whose policy plays, counted from 0.")] = 0,
     seed: Seed = 0,
     render: Annotated[
-        Path | None, typer.Option(help="Write one more episode to this file, as a GIF.")
+        Path | None,
+        typer.Option(
+            help="Write one more episode to this file, as a GIF.", autocompletion=paths(".gif")
+        ),
     ] = None,
     max_steps: MaxSteps = None,
     workers: Workers = None,

@@ -16,7 +16,7 @@ from .._common.terminal import say, say_error
 from .._common.text import visible
 from .console import errors_in_one_sentence, keep_compiled_programs
 from .models import load_model
-from .options import Discount, Force
+from .options import Discount, Force, paths
 from .result import progress_unless
 
 if TYPE_CHECKING:
@@ -28,10 +28,17 @@ __all__ = ["explore"]
 def explore(
     model: Annotated[
         str | None,
-        typer.Argument(metavar="MODEL", help="A saved MDP, or the id of a Gymnasium environment."),
+        typer.Argument(
+            metavar="MODEL",
+            help="A saved MDP, or the id of a Gymnasium environment.",
+            autocompletion=paths(".npz"),
+        ),
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(help="Write the page to this file, and serve nothing.")
+        Path | None,
+        typer.Option(
+            help="Write the page to this file, and serve nothing.", autocompletion=paths(".html")
+        ),
     ] = None,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Serve the page, but open no browser.")

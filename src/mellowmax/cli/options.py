@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable, Iterable
 from typing import Annotated, TypeAlias
 
@@ -18,6 +20,7 @@ __all__ = [
     "Seed",
     "Workers",
     "completion",
+    "paths",
 ]
 
 
@@ -30,6 +33,39 @@ def completion(choices: Iterable[str]) -> Callable[[str], list[str]]:
     """
     words = list(choices)
     return lambda incomplete: [word for word in words if word.startswith(incomplete)]
+
+
+def paths(*endings: str) -> Callable[[str], list[str]]:
+    """What a shell offers for a path: directories, and files with one of the endings.
+
+    Where nothing is offered, a shell completes files by itself. So it does where a name has to be
+    quoted, which Typer leaves out.
+    """
+
+    def offered(incomplete: str) -> list[str]:
+        found = _paths(incomplete, endings)
+        if len(found) == 1 and found[0].endswith("/"):  # two, so that a shell adds no space
+            found += _paths(found[0], endings)
+        return found if all(shlex.quote(path) == path for path in found) else []
+
+    return offered
+
+
+def _paths(incomplete: str, endings: tuple[str, ...]) -> list[str]:
+    """The paths that begin like an incomplete one."""
+    begin = os.path.basename(incomplete)
+    directory = incomplete.removesuffix(begin)
+    try:
+        entries = sorted(os.scandir(directory or "."), key=lambda entry: entry.name)
+    except OSError:
+        return []
+    return [
+        f"{directory}{entry.name}{'/' * entry.is_dir()}"
+        for entry in entries
+        if entry.name.startswith(begin)
+        and (begin or not entry.name.startswith("."))
+        and (entry.is_dir() or entry.name.endswith(endings))
+    ]
 
 
 Environment: TypeAlias = Annotated[

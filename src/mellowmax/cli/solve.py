@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import typer
 
 from .._common import npz
@@ -19,9 +23,10 @@ from .console import (
     exit_interrupted,
     keep_compiled_programs,
 )
+from .csv_files import has_columns, write_csv
 from .describe import describe_solution, sizes
 from .models import load_model
-from .options import AsJson, Discount, Force, Parameter, Quiet, completion
+from .options import AsJson, Discount, Force, Parameter, Quiet, completion, paths
 from .progress import time_left
 from .result import Result, print_result, progress_unless
 
@@ -33,12 +38,18 @@ __all__ = ["solve"]
 DEFAULT = "mellowmax"
 METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
 """Those of `planning.solve`, which would take a second to import."""
+COLUMNS = ("state", "action", "allowed", "q", "policy", "value")
+"""Of the table."""
 
 
 def solve(
     model: Annotated[
         str,
-        typer.Argument(metavar="MODEL", help="A saved MDP, or the id of a Gymnasium environment."),
+        typer.Argument(
+            metavar="MODEL",
+            help="A saved MDP, or the id of a Gymnasium environment.",
+            autocompletion=paths(".npz"),
+        ),
     ],
     softmax: Annotated[
         str,
@@ -52,7 +63,17 @@ def solve(
     discount: Discount = 0.99,
     tolerance: Annotated[float, typer.Option(help="Stop when no value changes by more.")] = 1e-8,
     max_iterations: Annotated[int, typer.Option(help="The most iterations to take.")] = 100_000,
-    out: Annotated[Path, typer.Option(help="Where to write the solution.")] = Path("solution.npz"),
+    out: Annotated[
+        Path,
+        typer.Option(help="Where to write the solution.", autocompletion=paths(".npz")),
+    ] = Path("solution.npz"),
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write it to this file, a row for each state and action.",
+            autocompletion=paths(".csv"),
+        ),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     operator: Annotated[str | None, typer.Option(hidden=True)] = None,
@@ -62,16 +83,22 @@ def solve(
 
     Example: mellowmax solve FrozenLake-v1 --softmax mellowmax --parameter 16.55
 
+    Example: mellowmax solve model.npz --softmax max --csv solution.csv
+
     For a small model, the values and the policy are printed. The file has `q`, `value`, `policy`,
-    `allowed` and the printed numbers. `numpy.load` reads it, `mellowmax show` prints it. Ctrl-C
-    stops early and writes the values so far. The exit code is 0 if the solve converged, 1 if it did
-    not, 130 after Ctrl-C, and 2 for a wrong argument.
+    `allowed` and the printed numbers. `numpy.load` reads it, `mellowmax show` prints it. With
+    `--csv`, a spreadsheet has a row for each state and action: is it allowed, its value `q` (-inf
+    if it is not), its probability, and the state's value. Ctrl-C stops early and writes the values
+    so far. The exit code is 0 if the solve converged, 1 if it did not, 130 after Ctrl-C, and 2 for
+    a wrong argument.
     """
     with errors_in_one_sentence():
         pair = choose_softmax(_one_name(softmax, operator), parameter)
         check_output(
             "--out", out, lambda path: npz.kind_of(path) == "solution", source=model, force=force
         )
+        if csv is not None:
+            _check_csv(csv, out, model, force=force)
         mdp = load_model(model, discount)
         keep_compiled_programs()
         from .. import planning
@@ -93,14 +120,44 @@ def solve(
                 callback=callback,
             )
             solution.save(out)
+            if csv is not None:
+                write_csv(csv, _columns(solution.fields()))
     found = describe_solution(solution.fields())
-    rows = [("model", f"{model}: {sizes(mdp)}"), *solution.rows(), ("written", str(out))]
+    written = [str(path) for path in (out, csv) if path is not None]
+    rows = [
+        ("model", f"{model}: {sizes(mdp)}"),
+        *solution.rows(),
+        ("written", " and ".join(written)),
+    ]
     data = {"model": model, **found.data, "seconds": solution.seconds, "written": str(out)}
+    if csv is not None:
+        data["csv"] = str(csv)
     print_result(Result(rows, data, found.table), as_json=as_json, quiet=quiet)
     if stop.is_set():
         exit_interrupted(f"{out} has the values as far as they came")
     if not solution.converged:
         raise typer.Exit(1)
+
+
+def _check_csv(csv: Path, out: Path, model: str, *, force: bool) -> None:
+    """Raise unless the table may be written."""
+    check_output("--csv", csv, lambda path: has_columns(path, COLUMNS), source=model, force=force)
+    if os.path.realpath(csv) == os.path.realpath(out):
+        raise ValueError(f"`--csv` must be another file than `--out`, got {str(csv)!r}")
+
+
+def _columns(fields: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
+    """The table of a solution, from its fields."""
+    state, action = np.indices(fields["q"].shape)
+    columns = (
+        state,
+        action,
+        fields["allowed"],
+        fields["q"],
+        fields["policy"],
+        np.broadcast_to(fields["value"][:, None], state.shape),
+    )
+    return {name: one.ravel() for name, one in zip(COLUMNS, columns, strict=True)}
 
 
 def _one_name(softmax: str, operator: str | None) -> str:

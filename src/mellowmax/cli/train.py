@@ -7,8 +7,6 @@ OUT/learning_curve.svg, .png    the returns of these episodes
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-from .._common.files import check_directory, replacing
+from .._common.files import check_directory
 from .._common.signals import early_end
 from ..softmax import SOFTMAXES
 from .console import (
@@ -29,6 +27,7 @@ from .console import (
     exit_interrupted,
     keep_compiled_programs,
 )
+from .csv_files import write_csv
 from .options import (
     AsJson,
     Environment,
@@ -39,6 +38,7 @@ from .options import (
     Seed,
     Workers,
     completion,
+    paths,
 )
 from .progress import time_left
 from .result import Result, print_result, progress_unless
@@ -96,7 +96,11 @@ def train(
     runs: Annotated[int, typer.Option(help="How many runs to train in parallel.")] = 1,
     seed: Seed = 0,
     out: Annotated[
-        Path, typer.Option(help="The directory for the checkpoint, the table and the picture.")
+        Path,
+        typer.Option(
+            help="The directory for the checkpoint, the table and the picture.",
+            autocompletion=paths(),
+        ),
     ] = Path("training"),
     learning_rate: Annotated[
         float | None, _option("The learning rate of Adam.", "0.005 for reinforce, 0.001 for dqn")
@@ -306,10 +310,5 @@ def _rows(result: deep.DeepResult, pace: _Pace) -> list[tuple[str, str]]:
 def _write_episodes(path: Path, result: deep.DeepResult) -> None:
     """A row for each episode that was played; runs and episodes are counted from 0."""
     run, episode = np.nonzero(result.lengths)
-    columns = (run, episode, result.returns[run, episode], result.lengths[run, episode])
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["run", "episode", "return", "length"])
-    writer.writerows(zip(*columns, strict=True))
-    with replacing(path) as file:
-        file.write(text.getvalue().encode())
+    played = {"return": result.returns[run, episode], "length": result.lengths[run, episode]}
+    write_csv(path, {"run": run, "episode": episode, **played})
