@@ -6,7 +6,7 @@ BIN := .venv/bin
 comma := ,
 INSTALLED := .venv/installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: install test pages howto dist release-tests reproduce check lint types docs reference figures landings bench adversarial stress clean
+.PHONY: install test pages howto dist release-tests reproduce check lint types docs reference figures landings bench adversarial crafted-files stress clean
 
 install: $(INSTALLED)
 
@@ -83,6 +83,10 @@ bench: install
 
 adversarial: install
 	$(BIN)/python tests/adversarial.py
+
+# 10,000 files through everything that reads one; it takes most of an hour.
+crafted-files: install
+	$(BIN)/python tests/crafted_files.py
 
 stress: install
 	$(BIN)/python benchmarks/stress.py
