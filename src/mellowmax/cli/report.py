@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .console import errors_in_one_sentence
-from .options import AsJson, Quiet
+from .options import AsJson, Quiet, paths
 from .result import Result, print_result
 
 if TYPE_CHECKING:
@@ -20,7 +20,10 @@ __all__ = ["print_summary", "report"]
 
 def report(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The `--out` of a reproduction.")
+        Path,
+        typer.Argument(
+            metavar="DIR", help="The `--out` of a reproduction.", autocompletion=paths()
+        ),
     ],
     as_json: AsJson = False,
     quiet: Quiet = False,

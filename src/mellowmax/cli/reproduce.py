@@ -22,7 +22,7 @@ from .console import (
     exit_interrupted,
     keep_compiled_programs,
 )
-from .options import AsJson, Force, Quiet, completion
+from .options import AsJson, Force, Quiet, completion, paths
 from .progress import Bar, time_left
 from .result import progress_unless
 
@@ -53,7 +53,11 @@ def reproduce(
         ),
     ] = "quick",
     out: Annotated[
-        Path, typer.Option(help="The directory for cells, tables, figures and the report.")
+        Path,
+        typer.Option(
+            help="The directory for cells, tables, figures and the report.",
+            autocompletion=paths(),
+        ),
     ] = Path("reproduction"),
     devices: Annotated[
         int | None, typer.Option(help="How many devices to use; a CPU is split into as many.")
