@@ -1,9 +1,14 @@
 """What an item of the paper is: a figure or a table, cut into cells, with claims and a verdict.
 
-An item is a module of `items` with the names of `Item`. Its work is cut into cells that do not
-depend on each other. A cell is made from its specification alone, which is plain data (it becomes a
-part of the cell's name on disk), and gives one table. From the cells' tables come the item's own
-tables, its figures, and its verdict, by a rule that the module states in `RULE`.
+An item is a folder of `items` whose `__init__` has the names of `Item`. Its work is cut into cells
+that do not depend on each other. A cell is made from its specification alone, which is plain data
+(its digest is a part of the cell's name on disk), and gives one table. From the cells' tables come
+the item's own tables, its figures, and its verdict, by the rule that `RULE` states.
+
+    __init__    what is run: `Config`, `cells`, `run`, `tables`, `plot` and `judge`
+    text        what the report says of it: title, rule, deviations, captions, columns
+    figures     how it is drawn
+    verdict     `judge`, where it takes more than a screen
 """
 
 from __future__ import annotations
@@ -68,9 +73,9 @@ class Claim:
 
     statement: str
     paper: str
-    """What the paper has, in words."""
+    """What the paper found, in words."""
     ours: str
-    """What was measured, with its interval."""
+    """What was measured here, with its interval."""
     holds: bool | None
     """None where this scale cannot tell."""
 
@@ -82,7 +87,7 @@ class Verdict:
     claims: tuple[Claim, ...]
     summary: str
     beside: tuple[str, ...] = ()
-    """What else was found, and what it rests on: paragraphs, which the report has with the item."""
+    """Paragraphs that the report shows with the item: what else was found, and the evidence."""
 
     @property
     def outcome(self) -> Outcome:
@@ -101,16 +106,16 @@ class Stopped(Exception):  # noqa: N818 - no error
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What a cell that takes long is given: a place to resume from, and someone to report to."""
+    """What a long cell is given: a directory to resume from, and a callback to report to."""
 
     directory: Path | None = None
-    """Where it keeps what it has done so far; None to keep nothing."""
+    """Where the cell keeps what it has done so far; None to keep nothing."""
     callback: Callable[[float], bool] = lambda share: False
     """Called with the share of the cell that is done; it returns True to stop."""
 
 
 class Item(Protocol):
-    """The names that a module of an item has."""
+    """The names that an item has."""
 
     TITLE: str
     """What the report calls it, such as "Fixed points of Boltzmann planning"."""
@@ -121,20 +126,20 @@ class Item(Protocol):
     VERSION: int
     """Raised when a cell of the same specification would have other numbers."""
     COLUMNS: Mapping[str, Mapping[str, str]]
-    """Of each table, what each column holds."""
+    """What each column of each table holds."""
     CAPTIONS: Mapping[str, Caption]
-    """Of each figure."""
+    """The caption of each figure."""
     SETTINGS: Mapping[str, str]
     """What the fields of its `Config` are called, in words."""
     DEVIATIONS: tuple[str, ...]
-    """What is done otherwise than in the paper, or chosen where it is silent."""
+    """What differs from the paper, or was chosen where the paper is silent."""
     SCALES: Mapping[str, Any]
     """The `Config` of each scale, `"quick"` and `"paper"`."""
     SECONDS: Mapping[str, float]
     """About how long each scale takes on two cores."""
 
     def cells(self, config: Any) -> dict[str, Spec]:
-        """The specification of each cell, by a name that is fit for a file."""
+        """The specification of each cell, by a name that can be part of a file's name."""
 
     def run(self, spec: Spec) -> pd.DataFrame:
         """Make a cell: a pure function of its specification."""
@@ -179,4 +184,4 @@ NAMES = (
     "run",
     "tables",
 )
-"""What a module of an item has in public: the names of `Item`, and its `Config`."""
+"""The public names of an item: those of `Item`, and its `Config`."""

@@ -6,8 +6,8 @@
 
 Cells are made one after another, each on all devices of the process. Processes that are joined by
 `jax.distributed` divide the cells among themselves and need a directory that all of them see. So do
-processes that were simply started with the same directory, where cells take long: each leaves out
-what another one is at.
+processes that were simply started with the same directory, where cells take long: each skips a cell
+that another one is making.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SECONDS_BETWEEN = 5.0
 
 
 def load(name: str) -> Item:
-    """The module of an item.
+    """The package of an item.
 
     Raises:
         ValueError: for a name that is none of `ITEMS`.
@@ -63,7 +63,7 @@ class Plan:
     cells: dict[str, tuple[Spec, Path]]
     """The specification and the file of each cell."""
     foreign: int
-    """How many cells of other versions, configs and scales lie beside them."""
+    """How many cells of other versions, configs and scales are in the directory."""
 
     @property
     def estimate(self) -> float:
@@ -77,7 +77,7 @@ class Plan:
 
 
 def plan(names: Sequence[str], scale: str, out: str | Path) -> list[Plan]:
-    """The cells of items at a scale. Only the modules of these items are imported.
+    """The cells of items at a scale. Only these items are imported.
 
     Args:
         names: the items; none for all.
@@ -120,7 +120,7 @@ class CellProgress:
     total: int
     """How many cells the item has."""
     seconds: float
-    """Since the start of `run`."""
+    """Seconds since the start of `run`."""
     made: float
     """How many cells `run` has made, with the share of the one that is being made."""
 
@@ -161,7 +161,7 @@ def run(plan: Plan, callback: Callable[[CellProgress], bool | None]) -> bool:
             table = _make(plan.item, spec, part, within)
         except Stopped:
             break
-        except BusyError:  # another process is at it
+        except BusyError:  # another process is making it
             continue
         write_table(path, table, _made_by(plan, cell, spec, clock.seconds()))
         shutil.rmtree(part, ignore_errors=True)
@@ -184,7 +184,7 @@ class _Clock:
         self.kept = before
 
     def seconds(self) -> float:
-        """Of all stretches, up to now."""
+        """The seconds that the cell has taken so far."""
         return time.perf_counter() - self.start
 
     def keep(self) -> None:
@@ -237,11 +237,11 @@ class Finished:
     verdict: Verdict
     tables: dict[str, Path]
     figures: dict[str, Path]
-    """The SVG files; each has a PNG beside it."""
+    """The SVG files; each has a PNG of the same name."""
     seconds: float
     """The time that its cells took."""
     device: str
-    """Where they were made."""
+    """The devices on which they were made."""
 
 
 def assemble(plan: Plan, out: str | Path) -> Finished:

@@ -32,7 +32,7 @@ MADE_BY = {
     "device": Field("text"),
     "seconds": Field("number", least=0),
 }
-"""What a cell has of what made it, as far as it is read again."""
+"""The fields of a cell's origin that are read again."""
 
 
 class Store:
@@ -53,7 +53,7 @@ class Store:
         return self.root / "cells" / item / f"{name}.{key}.parquet"
 
     def others(self, item: str, known: Collection[Path]) -> list[Path]:
-        """Cells of an item that are none of those known: another version, config or scale."""
+        """The cells of an item that are not known: of another version, config or scale."""
         return sorted(set((self.root / "cells" / item).glob("*.parquet")) - set(known))
 
 

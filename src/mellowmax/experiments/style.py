@@ -1,4 +1,4 @@
-"""How figures look: colours that survive colour-blindness and print, told apart by dashes too."""
+"""How figures look: colours that survive colour-blindness and print, and dashes too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLOURS: dict[str, dict[str, Any]] = {  # Okabe and Ito's
     "mellowmax": {"color": "#0072B2", "linestyle": "-"},
 }
 PAPER: dict[str, Any] = {"color": "#CC79A7", "marker": "x", "linewidth": 1.2, "markersize": 5}
-"""The paper's own numbers, wherever they lie over ours."""
+"""The paper's own numbers, wherever they are drawn with ours."""
 
 _SETTINGS: Any = {
     "font.size": 11,

@@ -196,7 +196,7 @@ def _figure(entry: Finished, name: str, path: Path, home: Path) -> str:
 
 
 def _file(path: Path, home: Path) -> str:
-    """Where a file lies, from the directory of the page; not a link, for a page travels alone."""
+    """The path of a file from the page; no link, since a page may be sent alone."""
     relative = os.path.relpath(path.resolve(), home)
     shown = path.name if relative.startswith(os.pardir) else Path(relative).as_posix()
     return f"<code>{escape(shown)}</code>"

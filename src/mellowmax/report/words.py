@@ -35,7 +35,7 @@ HOLDS = {
     False: (Outcome.NOT, "no"),
     None: (Outcome.UNDECIDED, "undecided"),
 }
-"""What the last column of that table says, and the outcome it looks like."""
+"""For each value of a claim: the outcome whose sign it gets, and the word in the last column."""
 WHOLE = 80
 """The most rows of a table that is shown whole."""
 

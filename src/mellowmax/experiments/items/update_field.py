@@ -43,16 +43,16 @@ Marks: TypeAlias = Sequence[tuple[tuple[float, float], tuple[float, float]]]
 POINTS = {
     "q_b": "Q(s1, b)",
     "q_a": "Q(s1, a)",
-    "spectral_radius": "of the Jacobian of a sweep; below 1 where sweeps nearby converge",
-    "stable": "is it below 1?",
+    "spectral_radius": "spectral radius of a sweep's Jacobian, below 1 where it attracts",
+    "stable": "is the spectral radius below 1?",
     "complete": "is it proved that these are all the fixed points?",
 }
 """The columns of the table of fixed points."""
 FIELD = {
     "q_b": "Q(s1, b) before a sweep",
-    "q_a": "Q(s1, a) before it",
+    "q_a": "Q(s1, a) before a sweep",
     "change_b": "what the sweep adds to Q(s1, b)",
-    "change_a": "and to Q(s1, a)",
+    "change_a": "what the sweep adds to Q(s1, a)",
     "before": "distance to the nearest fixed point, in the maximum norm, before the sweep",
     "after": "distance to the fixed point that is nearest after it",
     "farther": "is it farther from every fixed point after the sweep?",
@@ -61,7 +61,7 @@ FIELD = {
 
 _EQUAL = 1e-12  # distances that differ by less are equal
 _ARROWS = 21  # along each axis, at most
-_SIZES = (1e-4, 1.0)  # of an update, the same in both figures
+_SIZES = (1e-4, 1.0)  # the range of colours for the size of an update, in both figures
 
 
 def model(spec: Spec) -> tuple[MDP, Softmax]:

@@ -2,7 +2,7 @@
 
 Kim, Asadi, Littman and Konidaris put mellowmax into the targets of DQN and took the target network
 away. Here the maximum with a target network, the maximum without one, and mellowmax without one
-over several omegas learn in two environments. All that learns in one environment is one training.
+over several omegas learn in two environments. All runs in one environment are trained together.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ __all__ = [*NAMES, "resume"]
 
 VERSION = 1
 SECONDS_BETWEEN_CHECKPOINTS = 240.0
-"""Those of a block on an accelerator have gigabytes: what 510 runs have learned, and their replay
-buffers. A cell that is told to stop writes one then."""
+"""On an accelerator a checkpoint has gigabytes: what 510 runs have learned, and their replay
+buffers. A cell that is stopped writes one at once."""
 BINS = 25
 """How many points a learning curve has."""
 MAX, WITHOUT, MELLOWMAX = "max with a target network", "max without one", "mellowmax without one"
@@ -56,7 +56,7 @@ ENVIRONMENTS = {"acrobot": acrobot, "lunar_lander": lunar_lander}
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """What is trained: what the authors' program has, but for `DEVIATIONS`.
+    """What is trained: what the authors' program trains, except for `DEVIATIONS`.
 
     There are 510 runs in each environment: on an accelerator they learn side by side, in one block.
     """
@@ -100,7 +100,7 @@ SECONDS = {"quick": 10.0, "paper": 9 * 3600.0}
 
 
 def cells(config: Config) -> dict[str, Spec]:
-    """All that is trained in one environment."""
+    """A cell for each environment."""
     fields = dataclasses.asdict(config)
     return {
         name: fields | {x: [fields[x][i]] for x in ("environments", "episodes", *IN_EACH)}
@@ -114,7 +114,7 @@ def run(spec: Spec) -> pd.DataFrame:
 
 
 def resume(spec: Spec, work: Work) -> pd.DataFrame:
-    """The same, resumed from what was learned before it was stopped."""
+    """Like `run`, resumed from what was learned before the cell was stopped."""
     config = Config(**spec)
     settings = _settings(config)
     learner = dqn(
@@ -254,4 +254,4 @@ def _words(row: pd.Series[Any]) -> str:
     one, other = row["question"].split(" or ")
     omega = "" if math.isnan(row["omega"]) else f" at omega {row['omega']:g}"
     interval = f"95 %: {row['low']:.1f} to {row['high']:.1f}; {row['runs']:.0f} runs"
-    return f"{one}{omega} less {other}: {row['difference']:.1f} ({interval})"
+    return f"{one}{omega} minus {other}: {row['difference']:.1f} ({interval})"

@@ -29,17 +29,17 @@ RULE = (
     "with it than without it: the interval is above 0. The target network can go if mellowmax "
     f"without one earns at most {MARGIN:g} less than max with one. This is a test of "
     f"non-inferiority: it holds if the interval is above {-MARGIN:g}, it does not if the interval "
-    f"is below {-MARGIN:g}, and else it is undecided. The margin was fixed before the paper scale "
-    "was run. It is a twentieth of the way from what a policy at random earns, about -500 in "
+    f"is below {-MARGIN:g}, and otherwise it is undecided. The margin was fixed before the paper "
+    "scale was run. It is a twentieth of the way from what a policy at random earns, about -500 in "
     "Acrobot and -200 in Lunar Lander, to what Gymnasium counts as solved, -100 and 200. "
-    "Mellowmax outperforms max with a target network if the interval is above 0. A claim that is "
-    "false is found to hold once in 40 times at most. "
+    "Mellowmax outperforms max with a target network if the interval is above 0. A false claim "
+    "is found to hold at most once in 40 times. "
     f"With fewer than {ENOUGH} runs of each method nothing is judged."
 )
 DEVIATIONS = (
-    "The paper has no deep Q-learning: it is a later one of two of its authors, among others, "
-    "whose claim is tested here. The settings are those of the program that the first author of "
-    "that later one has published (github.com/seungchan-kim/DeepMellow), but for what follows.",
+    "The paper has no deep Q-learning. The claim that is tested here is from a later paper, by two "
+    "of its authors and two others. The settings are those of the program that its first author "
+    "has published (github.com/seungchan-kim/DeepMellow), except for what follows.",
     "Acrobot: a run has 250 episodes, theirs 1000. Exploration falls linearly, over 200 steps; "
     "theirs falls by 1 % with each update, which makes as many random actions.",
     "Lunar Lander: three layers of 64 units, where theirs have 512; minibatches of 64, not 1024; "
@@ -87,7 +87,7 @@ COLUMNS = {
     "curves": {
         "environment": "acrobot or lunar_lander",
         "method": "max with a target network or without one, or mellowmax without one",
-        "omega": "of mellowmax; infinity for max",
+        "omega": "omega of mellowmax; infinity for max",
         "episode": "the middle of a bin of episodes",
         "mean_return": "averaged over the bin and the runs",
         "low": "the lower end of its 95 % interval, over the runs",
@@ -96,16 +96,16 @@ COLUMNS = {
     },
     "runs": {
         "environment": "acrobot or lunar_lander",
-        "method": "as above",
-        "omega": "as above",
+        "method": "as in the curves",
+        "omega": "as in the curves",
         "run": "its number",
         "mean_return": "averaged over all episodes",
         "last_return": "averaged over the last fifth of them",
     },
     "means": {
         "environment": "acrobot or lunar_lander",
-        "method": "as above",
-        "omega": "as above",
+        "method": "as in the curves",
+        "omega": "as in the curves",
         "mean_return": "averaged over all episodes and runs",
         "low": "the lower end of its 95 % interval, over the runs",
         "high": "the upper end",
@@ -113,12 +113,12 @@ COLUMNS = {
         "last_low": "the lower end of its 95 % interval",
         "last_high": "the upper end",
         "runs": "how many runs",
-        "episodes": "of each run",
+        "episodes": "episodes of each run",
     },
     "differences": {
         "environment": "acrobot or lunar_lander",
         "question": "which method earns more",
-        "omega": "of mellowmax, where it is one of them: the best one of the other runs",
+        "omega": "omega of mellowmax, if it is one of them: the best one of the other runs",
         "difference": "how much more the first earns, over all episodes",
         "low": "the lower end of its 95 % interval",
         "high": "the upper end",

@@ -1,13 +1,13 @@
 """Figure 11: REINFORCE with a Boltzmann and with a mellowmax policy on Lunar Lander.
 
-The figure is the mean of 400 runs of 40,000 episodes for each of ten settings. Beside it are
-trained: the same in today's environment, with the learning rate that the paper states, with
-mellowmax's inverse temperature held fixed, and over a finer grid of parameters. A cell is what is
-trained together; it keeps what has been learned, so it can be stopped at any moment and resumed,
-also on another machine.
+The figure is the mean of 400 runs of 40,000 episodes for each of ten settings. The other parts
+train the same in today's environment, with the learning rate that the paper states, with
+mellowmax's inverse temperature held fixed, and over a finer grid of parameters. The runs of a cell
+are trained together. What they have learned is kept on disk, so a cell can be stopped at any moment
+and resumed, also on another machine.
 
-At the quick scale what is shown was measured at the paper's scale and is kept with the package; two
-settings are run again for the first episodes, on other random numbers, and compared with it.
+The quick scale shows runs that were made at the paper's scale and are kept with the package. It
+runs the first episodes of two settings again, with other random numbers, and compares them.
 """
 
 from __future__ import annotations
@@ -66,18 +66,18 @@ SECONDS = {"quick": 70.0, "paper": 18 * 86_400.0}
 
 
 def cells(config: Config) -> dict[str, Spec]:
-    """All that is trained together; at the quick scale some of the figure alone."""
+    """A cell for the runs that are trained together; at the quick scale, some of the figure."""
     fields = dataclasses.asdict(config)
     return {name: fields | {"cell": name} for name in cell_names(config)}
 
 
 def run(spec: Spec) -> pd.DataFrame:
-    """A row for each run, as `lander_runs.run_rows` has it."""
+    """Train a cell: a row for each run, see `runs.run_rows`."""
     return resume(spec, Work())
 
 
 def resume(spec: Spec, work: Work) -> pd.DataFrame:
-    """The same, resumed from what was learned before it was stopped."""
+    """Like `run`, resumed from what was learned before the cell was stopped."""
     fields = dict(spec)
     cell = fields.pop("cell")
     config = Config(**fields)
@@ -154,9 +154,10 @@ def distances(readings: pd.DataFrame) -> pd.DataFrame:
 
 
 def _readings(curves: pd.DataFrame) -> pd.DataFrame:
-    """All distances: of the readings, and of the parts that are one in the paper's environment.
+    """The distances of the readings, and of the parts that use one in the paper's environment.
 
-    They are over different numbers of episodes, so each stands beside the figure's over as many.
+    They are over different numbers of episodes, so each row also has the distance of the figure
+    over the same episodes.
     """
     config, of_parts = SCALES["paper"], curves.drop(columns="paper")
     rates = {FIGURE: config.learning_rate, STATED: LEARNING_RATE}

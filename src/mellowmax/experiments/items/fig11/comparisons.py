@@ -1,4 +1,4 @@
-"""Which of two policies earns more on Lunar Lander, by how much, and how sure is that?"""
+"""Which policy earns more on Lunar Lander, by how much, and how certain that is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...intervals import difference, share_interval
 __all__ = ["SETTING", "check", "gradients", "means", "peaks"]
 
 SETTING = ["part", "policy", "parameter"]
-"""What tells settings apart."""
+"""The columns that identify a setting."""
 
 
 def means(runs: pd.DataFrame) -> pd.DataFrame:
@@ -80,8 +80,8 @@ def check(here: pd.DataFrame, there: pd.DataFrame) -> pd.DataFrame:
     """Curves of some runs beside the same curves of other runs, where both have them.
 
     Args:
-        here: of `mean_curves`.
-        there: the same.
+        here: curves of `runs.mean_curves`.
+        there: those that they are compared with.
     """
     both = here.merge(there, on=[*SETTING, "episode"], suffixes=("", "_there"))
     result = both[[*SETTING, "episode", "runs"]].copy()

@@ -1,7 +1,7 @@
 """What section 7.3 leaves open, as settings of one learner.
 
-The paper does not say how an action is weighed: the discount, whether with what was earned from it
-on or in the whole episode, with a baseline or normalised, over what the gradient is a mean; and
+The paper does not say how an action is weighed: the discount, whether with the return from it on or
+that of the whole episode, with a baseline or normalised, over what the gradient is a mean; and
 its sentence on the layers can be read as one hidden layer or as two. Here each of these is a number
 of the learner, so that the runs of all readings are trained in one program.
 """
@@ -35,18 +35,18 @@ __all__ = [
 ]
 
 LEARNING_RATE = 0.005
-"""Of Adam (section 7.3)."""
+"""Learning rate of Adam (section 7.3)."""
 READING = ["reading", "discount", "learning_rate"]
-"""What tells readings apart, in tables."""
+"""The columns that identify a reading."""
 
 
 class Weighing(NamedTuple):
-    """How actions are weighed, and the layers of the network: 0 or 1 each, but for `scale`."""
+    """How actions are weighed, and the layers of the network: 0 or 1 each, except `scale`."""
 
     to_go: Any = 0.0
-    """With what was earned from the action on, and not in the whole episode?"""
+    """With the return from the action on, and not that of the whole episode?"""
     others: Any = 0.0
-    """Less the mean of the other episodes of the batch at the same step?"""
+    """Minus the mean of the other episodes of the batch at the same step?"""
     normalised: Any = 0.0
     """Brought to mean 0 and standard deviation 1 within the batch?"""
     per_step: Any = 0.0
@@ -71,16 +71,16 @@ OTHER_FIELDS = [
 )
 @dataclasses.dataclass(frozen=True)
 class ReadingLearner(Reinforce):
-    """REINFORCE that weighs actions as numbers say.
+    """REINFORCE with the weighing of an action given by numbers.
 
-    Where some runs have two hidden layers, all have; for a run with one, the second hands on what
-    the first gives, and stays so.
+    If any run has two hidden layers, all do. For a run with one, the second is the identity, and
+    is not trained.
     """
 
     weighing: Weighing = dataclasses.field(default_factory=Weighing)
 
     def init(self, key: jax.Array, n_observations: int, n_actions: int) -> ReinforceState:
-        """As `Reinforce` has it."""
+        """The initial state of a run; an unused second layer is the identity."""
         state = super().init(key, n_observations, n_actions)
         if self.depth == 1:
             return state
@@ -91,7 +91,7 @@ class ReadingLearner(Reinforce):
         return ReinforceState(network, state.baseline, state.optimiser)
 
     def gradient(self, policy: Policy, episodes: Episodes, advantages: jax.Array) -> Network:
-        """As `Reinforce` has it."""
+        """The gradient; that of an unused second layer is 0."""
         gradient = super().gradient(policy, episodes, advantages)
         if self.depth == 1:
             return gradient
@@ -101,7 +101,7 @@ class ReadingLearner(Reinforce):
         return result
 
     def advantages(self, state: ReinforceState, episodes: Episodes) -> jax.Array:
-        """As `Reinforce` has it."""
+        """The advantages of the actions, by the run's weighing."""
         weighing, live = self.weighing, episodes.live()
         assert self.discount is not None
         earned = episodes.earned(self.discount)
@@ -146,7 +146,7 @@ READINGS = (
 """One thing read otherwise at a time."""
 
 USUAL_RATE = 0.001
-"""Of Adam, where nobody says otherwise."""
+"""The usual learning rate of Adam."""
 AT_USUAL_RATE = tuple(reading._replace(learning_rate=USUAL_RATE) for reading in WEIGHINGS)
 """The ways to weigh an action at that rate."""
 

@@ -1,7 +1,7 @@
 """Runs of REINFORCE on Lunar Lander: tables of settings to train, and a row for each trained run.
 
 A training takes as long as the slowest of its runs, and few runs leave an accelerator idle. So all
-that is to be trained in one environment is one table of settings, whatever each of them is for.
+settings that are trained in one environment are one table, whichever parts they belong to.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["BIN", "KEPT_RUNS", "keys_of", "mean_curves", "mean_returns", "run_ro
 BIN = 500
 """How many episodes a point of a learning curve stands for, here and in the paper's figure."""
 KEPT_RUNS = 20
-"""Of how many runs of each setting the weights are kept."""
+"""How many runs of each setting keep their weights."""
 
 
 def setting_rows(
@@ -37,7 +37,7 @@ def setting_rows(
     """A row for each parameter of each policy, and for each repeat of it.
 
     Args:
-        part: what the settings are for.
+        part: the part that they belong to.
         reading: of what the paper leaves open.
         parameters: those of each policy.
         repeats: how many rows a setting has; each has runs of its own.
@@ -62,7 +62,7 @@ def setting_rows(
 
 
 def keys_of(settings: pd.DataFrame, seed: int) -> Key:
-    """A key for each row of a table of settings: repeats of a setting have others each."""
+    """A key for each row of a table of settings: repeats of a setting have different keys."""
     repeats = settings["repeat"].to_numpy(np.uint32)
     keys: Key = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(seed, impl=KEYS), repeats)
     return keys
@@ -78,7 +78,7 @@ def run_rows(settings: pd.DataFrame, result: DeepResult) -> pd.DataFrame:
     Returns:
         A table with the columns `part`, `policy`, `parameter`, `run`, `solved` (after how many
         episodes; 0 if it has not), `returns` and `lengths` (the mean of each bin), and `weights`
-        (those of the network; None but for the first runs of a setting).
+        (those of the network, for the first runs of a setting, else None).
     """
     n_settings, runs = result.returns.shape[:2]
     table = settings.loc[settings.index.repeat(runs), ["part", "policy", "parameter"]]
@@ -101,7 +101,7 @@ def mean_curves(runs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
     Args:
         runs: a table of `run_rows`.
-        keys: the columns that tell settings apart.
+        keys: the columns that identify a setting.
     """
     parts = []
     for setting, group in runs.groupby(keys, sort=False):

@@ -1,7 +1,7 @@
 """What is trained for figure 11, part by part.
 
-The figure itself is ten settings in the environment of the paper's time. Beside it are the same in
-today's environment, with the learning rate that the paper states, with mellowmax's inverse
+The figure itself is ten settings in the environment of the paper's time. The other parts are the
+same in today's environment, with the learning rate that the paper states, with mellowmax's inverse
 temperature held fixed, and over a finer grid of parameters.
 """
 
@@ -53,11 +53,11 @@ class Config:
     runs: int = 400
     """Figure 11."""
     other_runs: int = 50
-    """What an accelerator does beside the figure in half an hour."""
+    """Runs of each setting of the other parts: what an accelerator makes in half an hour; ours."""
     runs_of_a_row: int = 50
-    """Divides both."""
+    """Runs that share a key; it divides both numbers above."""
     finer: int = 20
-    """The same: betas in steps of 0.5, omegas in steps of 1."""
+    """Parameters of each policy in the finer grid: betas in steps of 0.5, omegas of 1; ours."""
     episodes: int = 40_000
     """Section 7.3."""
     batch: int = 10
@@ -67,15 +67,15 @@ class Config:
     reading: str = "reward to go, others as baseline"
     """The reading that is nearest to the paper's curves."""
     discount: float = 0.99
-    """The same."""
+    """The discount of that reading."""
     learning_rate: float = USUAL_RATE
-    """The same; section 7.3 states another."""
+    """The learning rate of that reading; section 7.3 states another."""
     seed: int = 11
-    """Of the random numbers."""
+    """Seed of the random numbers; ours."""
 
 
 def cell_names(config: Config) -> list[str]:
-    """What is trained together, the figure first; without runs for other parts the figure alone."""
+    """The cells, the figure's first; without runs for other parts, the figure's alone."""
     return list(_cells(config))
 
 
@@ -85,7 +85,7 @@ def height(cell: str) -> str:
 
 
 def settings(config: Config, cell: str) -> pd.DataFrame:
-    """All that is trained in a cell, as `runs.setting_rows` has it."""
+    """The settings that are trained in a cell, in rows of `runs.setting_rows`."""
     return pd.DataFrame(_cells(config)[cell]).reset_index(drop=True)
 
 
@@ -136,7 +136,7 @@ def _parts(config: Config) -> dict[str, list[dict[str, Any]]]:
 def with_whole_grid(config: Config, runs: pd.DataFrame) -> pd.DataFrame:
     """Add the runs of the figure that belong to the finer grid, as many as it has of others.
 
-    Where nothing else of that grid has been run, it is not there.
+    None are added where nothing else of that grid has been run.
 
     Args:
         config: what was run.

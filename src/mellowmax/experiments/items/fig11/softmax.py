@@ -24,11 +24,10 @@ __all__ = ["BoltzmannOrMellowmax"]
 
 @dataclasses.dataclass(frozen=True)
 class BoltzmannOrMellowmax(Softmax):
-    """Boltzmann's policy or mellowmax's, as a number says; for JAX arrays.
+    """Boltzmann's policy or mellowmax's, chosen by a number; for JAX arrays.
 
-    Mellowmax's policy is Boltzmann's at the inverse temperature of the row, and so is its gradient
-    once the inverse temperature's is followed: both need one formula, with one inverse temperature
-    or another.
+    Mellowmax's policy is Boltzmann's at the inverse temperature of the row. So both policies, and
+    their gradients, are one formula at one inverse temperature or another.
     """
 
     parameter: Any
@@ -47,11 +46,11 @@ class BoltzmannOrMellowmax(Softmax):
         return boltzmann_log_policy(q, self._temperature(q, axis, where), axis=axis, where=where)
 
     def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> NoReturn:
-        """Nobody plans with it."""
+        """Not needed: nothing plans with it."""
         raise NotImplementedError
 
     def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> NoReturn:
-        """Nobody plans with it."""
+        """Not needed: nothing plans with it."""
         raise NotImplementedError
 
     def _temperature(self, q: Any, axis: int, where: Mask) -> Any:

@@ -31,7 +31,7 @@ RULE = (
 )
 DEVIATIONS = (
     "The paper states neither the discount, nor how an action is weighed, nor a baseline. Readings "
-    "of it were compared with its curves (the table of readings); the nearest is what is run here.",
+    "of it were compared with its curves (the table of readings); the nearest one is run here.",
     "The learning rate is 0.001, where the paper states 0.005. With 0.005 no reading comes as near "
     "to the paper's curves, over as many episodes, as the nearest with 0.001. The part called "
     "stated rate has 0.005.",
@@ -39,10 +39,10 @@ DEVIATIONS = (
     "hold for the hidden layer only. The weights begin as Glorot's and the biases as 0, which was "
     "the default of the library the paper used.",
     "The environment is our own Lunar Lander, which is Gymnasium's to within its own scatter, with "
-    "the height observed as it was until 2018: the paper's environment observed it so, and earned "
-    "less by it. Its episodes end after 1000 steps at the latest. The part called today is "
+    "the height observed as it was until 2018: the paper's environment observed it so, and returns "
+    "are lower for it. Its episodes end after 1000 steps at the latest. The part called today is "
     "LunarLander-v3.",
-    "The rule for the curves was written when some readings had been seen.",
+    "The rule for the curves was written after some readings had been seen.",
 )
 CAPTIONS = {
     "curves": Caption(
@@ -77,25 +77,25 @@ SETTINGS = {
     "episodes": "episodes of a run",
     "batch": "episodes of an update",
     "hidden": "units of the hidden layer",
-    "reading": "what an action is weighed with",
+    "reading": "how an action is weighed",
     "discount": "discount",
     "learning_rate": "learning rate of Adam; the paper states 0.005",
     "seed": "seed of the random numbers",
 }
 COLUMNS = {
     "curves": {
-        "part": "what it is for",
+        "part": "figure, today, stated rate, temperature held or finer grid",
         "policy": "boltzmann or mellowmax",
         "parameter": "beta or omega",
         "episode": "the middle of a bin of 500 episodes",
         "mean_return": "averaged over the bin and the runs",
-        "standard_error": "of that mean, over the runs",
+        "standard_error": "standard error of that mean, over the runs",
         "mean_length": "steps of an episode",
         "runs": "how many runs",
         "paper": "the paper's mean return in this bin, where it has one",
     },
     "runs": {
-        "part": "what it is for",
+        "part": "figure, today, stated rate, temperature held or finer grid",
         "policy": "boltzmann or mellowmax",
         "parameter": "beta or omega",
         "run": "its number",
@@ -103,20 +103,20 @@ COLUMNS = {
         "solved": "after how many episodes the domain was solved; 0 if it was not",
     },
     "means": {
-        "part": "what it is for",
+        "part": "figure, today, stated rate, temperature held or finer grid",
         "policy": "boltzmann or mellowmax",
         "parameter": "beta or omega",
         "mean_return": "averaged over all episodes and runs",
-        "standard_error": "of that mean, over the runs",
+        "standard_error": "standard error of that mean, over the runs",
         "paper": "the mean of the paper's curve over as many episodes, where it has one",
         "solved": "the share of runs with a mean return above 200 in 100 consecutive episodes",
         "solved_low": "the lower end of its 95 % interval",
         "solved_high": "the upper end",
         "runs": "how many runs",
-        "episodes": "of each run",
+        "episodes": "episodes of each run",
     },
     "peaks": {
-        "part": "what it is for",
+        "part": "figure, today, stated rate, temperature held or finer grid",
         "boltzmann": "the best beta",
         "mellowmax": "the best omega",
         "difference": "how much more mellowmax earns there, over all episodes",
@@ -126,7 +126,7 @@ COLUMNS = {
         "runs": "how many runs of each are compared",
     },
     "gradients": {
-        "omega": "of mellowmax",
+        "omega": "omega of mellowmax",
         "through": "mean return with the gradient through the inverse temperature",
         "held": "mean return with the inverse temperature held fixed",
         "difference": "how much more the former earns",
@@ -158,13 +158,13 @@ COLUMNS = {
         "run": "its number",
         "ours": "the mean return of its trained policy over 100 episodes in our LunarLander-v3",
         "gymnasium": "the same in Gymnasium's own",
-        "standard_error": "of the difference",
+        "standard_error": "standard error of the difference",
         "standard_errors": "how many of them the former is above the latter",
     },
     "readings": {
-        "part": "what it is for; compared: to choose one",
-        "reading": "with what an action is weighed, and how many layers there are",
-        "discount": "of what is earned",
+        "part": "the part; compared: runs that were made to choose a reading",
+        "reading": "how an action is weighed, and how many layers there are",
+        "discount": "discount of the rewards",
         "learning_rate": "0.005 is what the paper states",
         "distance": "root mean square distance from the paper's ten curves",
         "episodes": "up to which they are compared; those far off were not trained to the end",

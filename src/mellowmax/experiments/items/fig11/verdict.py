@@ -85,7 +85,7 @@ def _peak(peaks: pd.DataFrame, means: pd.DataFrame, whole: bool) -> Claim:
 def _words(row: pd.Series[Any]) -> str:
     """A difference between two peaks."""
     return (
-        f"omega {row['mellowmax']:g} less beta {row['boltzmann']:g}: {row['difference']:.1f} "
+        f"omega {row['mellowmax']:g} minus beta {row['boltzmann']:g}: {row['difference']:.1f} "
         f"(95 %: {row['low']:.1f} to {row['high']:.1f}; p = {row['p_value']:.2g})"
     )
 
@@ -103,7 +103,7 @@ def _summary(means: pd.DataFrame, whole: bool) -> str:
         f"{row['policy']} {row['solved']:.0%} at {row['parameter']:g}"
         for _, row in solved.iterrows()
     )
-    untested = "" if whole else "Which policy is better in the end is not tested by this. "
+    untested = "" if whole else "This does not test which policy is better in the end. "
     return (
         f"{untested}Best mean return over the episodes that were run: {best}. Most runs that solve "
         f"the domain: {shares}. This rests on {len(figure)} of 10 settings, {runs} of {full.runs} "
@@ -154,11 +154,11 @@ def _reading(readings: pd.DataFrame) -> str:
     stated = rest[rest["learning_rate"] == LEARNING_RATE].iloc[0]
     return (
         f"Actions are weighed with the {ours['reading']}, discount {ours['discount']:g}, learning "
-        f"rate {ours['learning_rate']:g}: the reading that was nearest to the paper's curves when "
-        f"they were compared with {ours['runs']} runs each, {ours['distance']:.0f} off in the root "
-        f"mean square over {ours['episodes']} episodes. The figure is {figure['distance']:.0f} off "
-        f"over {figure['episodes']}; over as many episodes as each of the others has, they are "
-        f"{times.min():.1f} to {times.max():.1f} times as far off as the figure. With the learning "
+        f"rate {ours['learning_rate']:g}. Of the readings, compared with {ours['runs']} runs each, "
+        f"this one was nearest to the paper's curves: {ours['distance']:.0f} off in the root mean "
+        f"square over {ours['episodes']} episodes. The figure is {figure['distance']:.0f} off over "
+        f"{figure['episodes']}. The other readings are {times.min():.1f} to {times.max():.1f} "
+        "times as far off as the figure is over the same episodes. With the learning "
         f"rate that the paper states, {LEARNING_RATE:g}, the nearest is {stated['reading']}: "
         f"{stated['distance']:.0f} off over {stated['episodes']} episodes, where the figure is "
         f"{stated['figure']:.0f} off."

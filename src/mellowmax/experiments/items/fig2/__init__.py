@@ -1,7 +1,7 @@
 """Figure 2: SARSA on the two-state MDP, whose values do not settle under a Boltzmann policy.
 
-The paper shows one run, smoothed over ten consecutive episodes. Here is one run of each policy, and
-statistics of many: from one run, nobody can say how often values move between the fixed points.
+The paper shows one run, smoothed over ten consecutive episodes. Here are one run of each policy and
+statistics of many: one run does not show how often values move between the fixed points.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Config:
     runs: int = 1000
     """Ours; the paper shows one."""
     seed: int = 2
-    """Of the random numbers."""
+    """Seed of the random numbers; ours."""
 
 
 SCALES = {"quick": Config(runs=200), "paper": Config()}
@@ -142,16 +142,14 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     }
     crossed = boltzmann["crossings"]
     back = share_interval((crossed > 1).sum(), len(crossed))
-    ordinary = [
-        np.quantile(boltzmann[column], [0.025, 0.975]) for column in ("crossings", "mean_b")
-    ]
+    usual = [np.quantile(boltzmann[column], [0.025, 0.975]) for column in ("crossings", "mean_b")]
     theirs = (_paper_crossings(low, high), _paper_mean())
     claims = (
         Claim(
             "With Boltzmann the values do not settle",
             "one run that never does",
             f"{_percent(wide['boltzmann'])} of {len(boltzmann)} runs range over more than the "
-            f"distance of the fixed points, {high - low:.2f}, in their second half",
+            f"distance between the fixed points, {high - low:.2f}, in their second half",
             bool(wide["boltzmann"][0] >= 0.9),
         ),
         Claim(
@@ -162,11 +160,11 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
             bool((crossed > 0).all() and back[0] > 0),
         ),
         Claim(
-            "The paper's run is an ordinary one of ours",
+            "The paper's run is typical of ours",
             f"{theirs[0]} crossings, Q(s1, b) {theirs[1]:.2f} on average",
-            f"95 % of our runs have {ordinary[0][0]:.0f} to {ordinary[0][1]:.0f} crossings and a "
-            f"mean of {ordinary[1][0]:.2f} to {ordinary[1][1]:.2f}",
-            all(bool(edge[0] <= x <= edge[1]) for edge, x in zip(ordinary, theirs, strict=True)),
+            f"95 % of our runs have {usual[0][0]:.0f} to {usual[0][1]:.0f} crossings and a "
+            f"mean of {usual[1][0]:.2f} to {usual[1][1]:.2f}",
+            all(bool(edge[0] <= x <= edge[1]) for edge, x in zip(usual, theirs, strict=True)),
         ),
         Claim(
             "With mellowmax they settle near the one fixed point",
@@ -179,8 +177,8 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     )
     return Verdict(
         claims,
-        "SARSA with a Boltzmann policy wanders between the fixed points of planning, mostly about "
-        "and above the upper one; with mellowmax it stays at its one fixed point.",
+        "SARSA with a Boltzmann policy wanders between the fixed points of planning, and is mostly "
+        "near or above the upper one; with mellowmax it stays near the one fixed point.",
     )
 
 

@@ -20,7 +20,7 @@ RULE = (
     "In the second half of a run, smoothed over ten episodes, the range of Q(s1, b) exceeds the "
     "distance between the two stable fixed points of planning: in at least 90 % of the runs with "
     "Boltzmann, in at most 10 % with mellowmax. Every Boltzmann run goes from one fixed point to "
-    "beyond the other, and some come back. The paper's run is an ordinary one: its crossings and "
+    "beyond the other, and some come back. The paper's run is typical of ours: its crossings and "
     "the mean of its values lie within the central 95 % of ours."
 )
 DEVIATIONS = (
@@ -28,7 +28,7 @@ DEVIATIONS = (
     "4 and round to the printed ones.",
     "The paper shows one run with Boltzmann; the runs with mellowmax and the statistics of many "
     "runs are ours.",
-    "The rule was written when statistics of runs like these had been seen.",
+    "The rule was written after statistics of such runs had been seen.",
 )
 CAPTIONS = {
     "runs": Caption(
@@ -45,7 +45,7 @@ CAPTIONS = {
         "What many runs do. Left: how often Q(s1, b) went from below the lower fixed point to "
         "above the upper one, or back; the pink line is the paper's one run. Right: the range of "
         "Q(s1, b) in the second half of a run; to the right of the dashed line it is larger than "
-        "the distance of the two fixed points, so that the run has not settled.",
+        "the distance between the two fixed points, so that the run has not settled.",
         "Two histograms over runs. Left: Boltzmann's runs cross one to about seven times, most of "
         "them once, mellowmax's never or hardly ever; the paper's run has five crossings. Right: "
         "all ranges of Boltzmann are to the right of the dashed line, nearly all of mellowmax to "
@@ -65,7 +65,7 @@ COLUMNS = {
         "policy": "boltzmann or mellowmax",
         "episode": "the last of the ten episodes averaged over",
         "q_a": "Q(s1, a) at the end of an episode, averaged over ten",
-        "q_b": "Q(s1, b), likewise",
+        "q_b": "Q(s1, b) in the same way",
     },
     "runs": {
         "policy": "boltzmann or mellowmax",

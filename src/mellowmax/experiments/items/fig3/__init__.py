@@ -37,13 +37,13 @@ class Config:
     parameter: float = 16.55
     """beta and omega; those of figures 5 and 6 (sections 4 and 7)."""
     epsilon: float = 0.1
-    """Of epsilon-greedy; ours."""
+    """Epsilon of epsilon-greedy; ours."""
     pairs: int = 5000
     """Random pairs of each operator; ours."""
     rounds: int = 300
     """How long to search for the largest ratio; ours."""
     seed: int = 3
-    """Of the random numbers."""
+    """Seed of the random numbers; ours."""
 
 
 SCALES = {"quick": Config(pairs=1000, rounds=30), "paper": Config()}
@@ -51,7 +51,7 @@ SECONDS = {"quick": 5.0, "paper": 5.0}
 
 
 def cells(config: Config) -> dict[str, Spec]:
-    """One cell an operator."""
+    """One cell for each operator."""
     base = {"pairs": config.pairs, "rounds": config.rounds, "seed": config.seed}
     return {
         name: base | {"operator": name, "parameter": _parameter(config, name)} for name in SOFTMAXES
@@ -94,7 +94,7 @@ def run(spec: Spec) -> pd.DataFrame:
 
 
 def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The random pairs, and of each operator the pair with the largest ratio."""
+    """The random pairs, and for each operator the pair with the largest ratio."""
     rows, pairs = [], []
     for name, table in cells.items():
         ratio = table["moved"] / table["distance"]
@@ -145,7 +145,7 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
         ),
         Claim(
             "Boltzmann's softmax is not a non-expansion",
-            "a ratio above 1 for some pair, cited without one",
+            "a ratio above 1 for some pair, cited without an example",
             f"{worst['largest']:.6f} for x = ({worst['x1']:.6f}, {worst['x2']:.6f}) and "
             f"y = ({worst['y1']:.6f}, {worst['y2']:.6f}); {worst['above']} of {worst['pairs']} "
             "random pairs are above 1",

@@ -19,7 +19,7 @@ SOURCE = "Figure 3, section 3"
 RULE = (
     "No pair of vectors has a ratio |f(x) - f(y)| / max|x - y| above 1 + 1e-9 for the maximum, the "
     "mean, epsilon-greedy and mellowmax; some pair has one for Boltzmann's softmax. The pairs are "
-    "random ones and those of a search for the largest ratio."
+    "drawn at random, and found by a search for the largest ratio."
 )
 DEVIATIONS = (
     "The figure is an illustration for the maximum, without numbers. The measurement, and the "
@@ -34,9 +34,9 @@ CAPTIONS = {
         "no pair apart. Boltzmann's softmax alone has dots above it, drawn darker; the star is the "
         "pair with the largest ratio that was found. The bars are the largest ratio of each "
         "operator, against 1. All of it is measured here: the paper's figure has no numbers.",
-        "Five scatter plots, one an operator, and a bar chart. For max, mean, epsilon-greedy and "
-        "mellowmax every dot lies on or below the diagonal and the bar ends at 1; for Boltzmann "
-        "many dots lie above it and the bar ends at 1.2.",
+        "Five scatter plots, one for each operator, and a bar chart. For max, mean, epsilon-greedy "
+        "and mellowmax every dot lies on or below the diagonal and the bar ends at 1; for "
+        "Boltzmann many dots lie above it and the bar ends at 1.2.",
     ),
 }
 SETTINGS = {
@@ -48,9 +48,9 @@ SETTINGS = {
 }
 _PAIR = {
     "x1": "the first entry of x",
-    "x2": "the second",
+    "x2": "the second entry of x",
     "y1": "the first entry of y",
-    "y2": "the second",
+    "y2": "the second entry of y",
     "distance": "max|x - y|",
     "moved": "|f(x) - f(y)|",
 }
@@ -62,6 +62,6 @@ COLUMNS = {
         "above": "how many of them have a ratio above 1 + 1e-9",
         "largest": "the largest ratio, over the random pairs and the search",
     }
-    | {name: f"of the pair with the largest ratio: {text}" for name, text in _PAIR.items()},
+    | {name: f"{text}, for the pair with the largest ratio" for name, text in _PAIR.items()},
     "pairs": {"operator": "its name"} | _PAIR,
 }

@@ -86,7 +86,7 @@ def run(spec: Spec) -> pd.DataFrame:
 
 
 def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The parts of the cells, and what is read off the figure beside the fitted ones."""
+    """The parts of the cells, and how far the figure's points are from the fitted branches."""
     both = pd.concat([cells[name].assign(labels=name) for name in _LABELS], ignore_index=True)
     both["stable"] = both["spectral_radius"] < 1
     rows = both[both["part"] == "at"]

@@ -17,18 +17,18 @@ __all__ = [
 TITLE = "Fixed points of planning under Boltzmann's softmax"
 SOURCE = "Figure 4, section 4"
 RULE = (
-    "A window of beta, between two folds, has more than one fixed point, and holds beta = 16.55. "
-    "Its ends are within 0.02 of the figure's, 16.50 and 16.78: with the fitted labels, and with "
-    "the printed ones. Every point read off the figure lies within 0.006 of a branch at some beta "
-    "within 0.005 of its own. The fitted labels were fitted to this figure, so that the two claims "
-    "on them hold by construction: they show that labels exist which round to the printed ones and "
-    "give these curves, no more. Evidence is what goes beyond: the window with the printed labels, "
-    "and figures 2, 5, 6 and 7."
+    "Between two folds lies a window of beta with more than one fixed point, which contains beta = "
+    "16.55. Its ends are within 0.02 of the figure's, 16.50 and 16.78: with the fitted labels, and "
+    "with the printed ones. Every point read off the figure lies within 0.006 of a branch at some "
+    "beta within 0.005 of its own. The labels were fitted to this figure, so the two claims about "
+    "them hold by construction: they only show that some labels round to the printed ones and give "
+    "these curves. The evidence is elsewhere: in the window with the printed labels, and in "
+    "figures 2, 5, 6 and 7."
 )
 DEVIATIONS = (
     "Figure 1 prints rounded labels, with which the window lies elsewhere (see the claims). The "
     "two-state MDP of the branches has values that were fitted to figure 4 and round to the "
-    "printed ones: that its curves agree is by construction.",
+    "printed ones: its curves agree by construction.",
     "The figure's ticks are printed to two digits. The points are read with the ticks that the fit "
     "gave, which round to the printed ones; the data has both.",
     "The figure shows two fixed points in the window. There is a third between them, which is "
@@ -61,13 +61,13 @@ COLUMNS = {
         "labels": "fitted or printed: the numbers of the two-state MDP",
         "branch": "the number of the curve; rows are in order along it",
         **_VALUES,
-        "spectral_radius": "of the Jacobian of a sweep",
-        "stable": "is it below 1?",
+        "spectral_radius": "spectral radius of the Jacobian of a sweep",
+        "stable": "is the spectral radius below 1?",
     },
     "folds": {"labels": "fitted or printed", **_VALUES},
     "counts": {
         "labels": "fitted or printed",
-        "beta": "one where the figure was read, or the paper's 16.55",
+        "beta": "a beta where the figure was read, or the paper's 16.55",
         "fixed_points": "how many there are, proved to be all",
         "stable": "how many of them are stable",
     },
@@ -76,6 +76,6 @@ COLUMNS = {
         "branch": "the figure's: lower or upper",
         "beta": "where the figure was read",
         "paper": "Q(s1, action) there",
-        "distance": "from the nearest branch of the fitted labels at a beta within 0.005 of it",
+        "distance": "distance from the nearest branch of the fitted labels, at a beta within 0.005",
     },
 }

@@ -1,8 +1,8 @@
 """Figure 5: the updates of planning under Boltzmann's softmax, between its fixed points.
 
 A sweep takes all action values to a line, since s1 is the only state that is not terminal. Sweeps
-that start near a stable fixed point come to it; but a first one can lead away from every fixed
-point, and between the outer two there is hardly any movement at all.
+that start near a stable fixed point lead to it. But a sweep can also lead away from every fixed
+point, and between the outer two there is hardly any movement.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _between(spec: Spec) -> pd.DataFrame:
 
 
 def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Those of the cells, as they are."""
+    """The tables of the cells, unchanged."""
     return {name: cells[name] for name in COLUMNS}
 
 
@@ -118,7 +118,7 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     apart = float(abs(outer[-1] - outer[0]).max())
     claims = (
         Claim(
-            "GVI has two fixed points to end in, where the figure marks them",
+            "GVI can end at two fixed points, where the figure marks them",
             "near (Q(s1, b), Q(s1, a)) = (0.59, 0.49) and (0.84 to 0.88, 0.66 to 0.69)",
             f"{len(stable)} stable, at {update_field.in_words(stable)}{more}",
             update_field.are_near(stable, _MARKS, _WITHIN),
@@ -145,6 +145,6 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
             "the two that the figure marks it hardly moves."
         )
     else:
-        summary = "The field is not the figure's in all that the paper says of it."
+        summary = "The field does not show all that the paper says of it."
     third = " Another fixed point is unstable, and not marked in the figure."
     return Verdict(claims, summary + (third if len(unstable) else ""))

@@ -18,8 +18,8 @@ __all__ = [
 TITLE = "Updates of planning under Boltzmann's softmax"
 SOURCE = "Figure 5, section 4"
 RULE = (
-    "The stable fixed points are two, and lie within 0.01 of the figure's two marks. Somewhere on "
-    "the grid a sweep moves farther, in the maximum norm, from every fixed point. On the segment "
+    "There are two stable fixed points, within 0.01 of the figure's two marks. Somewhere on the "
+    "grid a sweep leads farther from every fixed point, in the maximum norm. On the segment "
     "between the outer fixed points no sweep changes a value by more than 1 % of their distance."
 )
 DEVIATIONS = (
@@ -28,7 +28,7 @@ DEVIATIONS = (
     "The figure marks two fixed points. There is a third between them, which is unstable, so that "
     "no sequence of sweeps ends there.",
     "The paper does not state the ranges of the field. Ours are chosen to hold all fixed points.",
-    "The tolerance of 0.01 on the marks was chosen when the fixed points had been seen.",
+    "The tolerance of 0.01 on the marks was chosen after the fixed points had been seen.",
 )
 CAPTIONS = {
     "field": Caption(
@@ -36,8 +36,8 @@ CAPTIONS = {
         "size of the change. Filled circles are stable fixed points, the empty one is unstable, "
         "pink crosses are the paper's marks, with bars where they were read as a range. In the "
         "shaded area a sweep leads farther from the fixed point that is nearest. Right: the "
-        "change that a sweep makes on the straight line between the outer fixed points, in ten- "
-        "thousandths; the circles are the fixed points again.",
+        "change that a sweep makes on the straight line between the outer fixed points, in "
+        "ten-thousandths; the circles are the fixed points again.",
         "Left: a field of arrows over Q(s1, b) and Q(s1, a) from 0 to 1. They lead to a diagonal "
         "line on which three fixed points lie, at Q(s1, b) = 0.59, 0.78 and 0.88; the paper's two "
         "crosses are at the outer two. Small shaded areas lie beside the fixed points. Right: a "

@@ -1,8 +1,8 @@
 """Figure 6: the updates of planning under mellowmax, all of which lead to its one fixed point.
 
 Mellowmax is a non-expansion (section 5.1), so that a sweep brings any values nearer to the fixed
-point by the discount at least. The number of fixed points is not taken from that theorem here: they
-are searched for as if nothing were known but a bound on mellowmax's second derivative.
+point, at least by the discount. The number of fixed points is not taken from that theorem here: the
+search for them uses only a bound on mellowmax's second derivative.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Unproved(Mellowmax):
     non_expansion = False
 
     def curvature(self, width: float) -> float:
-        """`|omega| / 4`: omega times the variance, by the policy, of what differs by at most 1."""
+        """`|omega| / 4`: omega times the largest variance of numbers that differ by at most 1."""
         return float(abs(np.asarray(self.omega)).max()) / 4
 
 
@@ -98,7 +98,7 @@ def _range(spec: Spec) -> pd.DataFrame:
 
 
 def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Those of the cells, as they are."""
+    """The tables of the cells, unchanged."""
     return {name: cells[name] for name in COLUMNS}
 
 
@@ -152,5 +152,5 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
         claims,
         "Under mellowmax there is one fixed point, and every update leads nearer to it."
         if all(claim.holds for claim in claims)
-        else "The field is not the figure's in all that the paper says of it.",
+        else "The field does not show all that the paper says of it.",
     )

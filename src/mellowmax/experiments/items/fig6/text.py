@@ -19,15 +19,15 @@ TITLE = "Updates of planning under mellowmax"
 SOURCE = "Figure 6, section 7"
 RULE = (
     "There is one fixed point, within 0.01 of the figure's mark, and it is proved to be the only "
-    "one, at every omega of the range. Every update of the field brings the distance to it, in the "
-    "maximum norm, down to the discount times what it was, or less."
+    "one, at every omega of the range. Every update of the field reduces the distance to it, in "
+    "the maximum norm, to at most the discount times what it was."
 )
 DEVIATIONS = (
     "Figure 1 prints rounded labels. The two-state MDP here has values that were fitted to figure "
     "4 and round to the printed ones.",
     "The paper does not state the ranges of the field. Ours are those of figure 5 here.",
     "The figure shows one omega; the range of omegas is ours.",
-    "The tolerance of 0.01 on the marks was chosen when the fixed points had been seen.",
+    "The tolerance of 0.01 on the marks was chosen after the fixed points had been seen.",
 )
 CAPTIONS = {
     "field": Caption(
@@ -58,8 +58,8 @@ COLUMNS = {
         "omega": "the parameter",
         "fixed_points": "how many there are",
         "complete": "is it proved, without the non-expansion, that there are no others?",
-        "q_b": "Q(s1, b) at the lowest",
-        "q_a": "Q(s1, a) at the lowest",
-        "spectral_radius": "of the Jacobian of a sweep there",
+        "q_b": "Q(s1, b) at the lowest fixed point",
+        "q_a": "Q(s1, a) at the lowest fixed point",
+        "spectral_radius": "spectral radius of the Jacobian of a sweep there",
     },
 }

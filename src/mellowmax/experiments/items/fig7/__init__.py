@@ -1,10 +1,10 @@
 """Figure 7: how many iterations value iteration takes on the two-state MDP, by parameter.
 
 The paper states neither the initial values nor delta. One cell has the curves for choices that are
-stated here: all values 0 to begin with, and several deltas. The others search a grid of initial
+stated here: initial values 0, and several deltas. The others search a grid of initial
 values and deltas, with the labels as printed and as fitted, for what comes nearest to the figure:
-by the rule of Algorithm 2, which the verdict is on, and beside it by another rule of when a run is
-done and with synchronous sweeps (`sweeps`).
+by the rule of Algorithm 2, on which the verdict rests, and also by another rule for the end of a
+run and with synchronous sweeps (`sweeps`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from .verdict import judge
 __all__ = [*NAMES]
 
 VERSION = 1
-_WORDS = ("change of a sweep (Algorithm 2)", "distance from the end")
-"""Of the rules, in the figure."""
+_WORDS = ("change of a sweep (Algorithm 2)", "distance from the limits")
+"""The names of the rules, in the figure."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,7 +188,7 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
             stated,
         ),
         (title("Algorithm 2, nearest choice", best), best),
-        *((title(f"Near the end, {kind} sweeps", rows), rows) for kind, rows in ends.items()),
+        *((title(f"Near the limits, {kind} sweeps", rows), rows) for kind, rows in ends.items()),
     ]
     return {
         "iterations": draw_iterations(shown),

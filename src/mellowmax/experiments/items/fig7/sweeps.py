@@ -1,8 +1,8 @@
-"""How many sweeps value iteration takes on the two-state MDP, by two rules of when it is done.
+"""How many sweeps value iteration takes on the two-state MDP, by two rules for its end.
 
-The rule of Algorithm 2 looks at a sweep: it is the last one if it changes every value by less than
-a tolerance. The other rule looks at the values: they are done when they are within a tolerance of
-where they end. The two differ where sweeps are slow, for there small changes add up to a long way.
+By the rule of Algorithm 2, a sweep is the last one if it changes every value by less than a
+tolerance. By the other rule, it is the last one if every value is then within a tolerance of its
+limit. The two differ where sweeps change little: there, small changes add up to a long way.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ...data import OPERATORS
 __all__ = ["RULES", "SWEEPS", "count_sweeps"]
 
 RULES = ("change", "distance")
-"""When a run is done: a sweep changes little, or the values are near where they end."""
+"""When a run ends: a sweep changes little, or the values are near their limits."""
 SWEEPS = ("in-place", "synchronous")
 """Each value replaced at once, as in Algorithm 2, or all of a sweep together."""
 
-_END = 1e-12  # a sweep that changes less is at the end
-_TIMES = 10  # the limit, to find the end
+_END = 1e-12  # after a sweep that changes less, the values are taken for their limits
+_TIMES = 10  # as many times the most sweeps, to find the limits
 
 
 def count_sweeps(
@@ -38,14 +38,14 @@ def count_sweeps(
     rule: str = "change",
     sweeps: str = "in-place",
 ) -> npt.NDArray[np.int64]:
-    """Sweeps until a run is done, `[tolerances, runs]`; the limit for those that reach it.
+    """Sweeps until a run ends, `[tolerances, runs]`; `limit` for those that reach it.
 
     Args:
         mdp: the two-state MDP.
         operator: the paper's name of it: max, boltz or mm.
         parameters: of each run.
-        initial: the values of s1 to begin with, `[runs, 2]`.
-        tolerances: the paper's delta, or the distance from the end, in descending order.
+        initial: the initial values of s1, `[runs, 2]`.
+        tolerances: the paper's delta, or the distance from the limits, in descending order.
         limit: the most sweeps.
         rule: one of `RULES`.
         sweeps: one of `SWEEPS`.
@@ -87,7 +87,7 @@ def _until_near(
     limit: int,
     sweeps: str,
 ) -> npt.NDArray[np.int64]:
-    """Sweeps until the larger distance from the ends is below each tolerance; 0 where it is not."""
+    """Sweeps until the larger distance from the limits is below each tolerance, 0 for never."""
     counts = np.zeros((len(tolerances), len(parameters)), np.int64)
     rising = np.asarray(tolerances)[::-1]
     met = np.zeros(len(parameters), np.int64)  # how many tolerances each run has met

@@ -21,20 +21,19 @@ SOURCE = "Figure 7, section 7"
 RULE = (
     "A choice is labels, initial values, a delta, and whether the last sweep counts. Its distance "
     "to the figure is the mean of |log(ours / paper)| over the 55 points read off it, max once. "
-    "The nearest choice has the smallest distance on the grid; the stated one is: fitted labels, "
-    "initial values 0, delta 1e-4 (of the decades, the one that brings max nearest to its line), "
-    "the last sweep counted. The level of max: at the nearest choice it takes within 5 % of the "
-    "paper's 185 iterations. The peak of boltz: at both choices it takes its most between beta 16 "
-    "and 17.5, and at least 5 times what max takes (paper: 18 times); at the nearest choice the "
-    "peak is within 0.1 of the paper's beta, 16.51. mm: at both choices it takes no more than max "
-    "at every omega of the figure, and at the stated one no more than boltz and one more at every "
-    "parameter up to 60. The end: at the nearest choice boltz at beta 60 takes at least 10 % less "
-    "than max (paper: 17 %). The curves: at the nearest choice the mean of |log(ours / paper)| is "
-    "below log 1.1 for boltz and for mm. "
-    "All that is for Algorithm 2 as the paper has it: sweeps in place that end with the first one "
-    "that changes every value by less than delta. Beside it stand synchronous sweeps, and runs "
-    "that are done when the values are within delta of where they end; they change nothing in the "
-    "verdict."
+    "The nearest choice has the smallest distance on the grid. The stated choice has the fitted "
+    "labels, initial values 0 and delta 1e-4 (the power of ten that brings max nearest to its "
+    "line), and counts the last sweep. The level of max: at the nearest choice it takes within 5 % "
+    "of the paper's 185 iterations. The peak of boltz: at both choices it lies between beta 16 and "
+    "17.5 and is at least 5 times what max takes (paper: 18 times); at the nearest choice it is "
+    "within 0.1 of the paper's beta, 16.51. mm: at both choices it takes no more than max at every "
+    "omega of the figure, and at the stated one at most one more than boltz at every parameter up "
+    "to 60. The end: at the nearest choice boltz at beta 60 takes at least 10 % less than max "
+    "(paper: 17 %). The curves: at the nearest choice the mean of |log(ours / paper)| is below log "
+    "1.1 for boltz and for mm. "
+    "All this is for the paper's Algorithm 2: sweeps in place, up to the first one that changes "
+    "every value by less than delta. Synchronous sweeps, and runs that end when the values are "
+    "within delta of their limits, are shown too; they do not affect the verdict."
 )
 DEVIATIONS = (
     "The initial values and delta are not stated: curves are shown for initial values 0 and four "
@@ -44,18 +43,18 @@ DEVIATIONS = (
     "Algorithm 2 sums rewards without their probabilities; they are taken as the expected reward "
     "of the action.",
     "A run that takes longer than the limit counts as the limit.",
-    "Synchronous sweeps, and runs that are done when the values are near where they end, are not "
-    "the paper's Algorithm 2. They are searched too, since its own program is not known.",
-    "The rule was written when curves for some of these choices had been seen.",
+    "Synchronous sweeps, and runs that end when the values are near their limits, are not the "
+    "paper's Algorithm 2. They are searched too, since the paper's own program is not known.",
+    "The rule was written after curves for some of these choices had been seen.",
 )
 CAPTIONS = {
     "iterations": Caption(
         "Sweeps that planning takes, by parameter, on one scale: ours as lines, the paper's as "
         "pink crosses. Above, a run ends as in Algorithm 2, with a sweep that changes little: "
         "with the stated choice of initial values and delta, and with the one that is nearest to "
-        "the paper. The peak of boltz is to the right of the paper's, and lower. Below, a run is "
-        "done when its values are near where they end, with sweeps in place and synchronous: that "
-        "gives a spike where the paper has it.",
+        "the paper. The peak of boltz is to the right of the paper's, and lower. Below, a run ends "
+        "when its values are near their limits, with sweeps in place and synchronous: that gives "
+        "a spike where the paper has it.",
         "Four panels of iterations, on a logarithmic scale, against the parameter from 1 to 60. "
         "In each, boltz rises to a spike near 16.5 and falls to the level of max, a flat line, "
         "and mm rises slowly below both. The paper's crosses of boltz have their spike of 3322 at "
@@ -64,7 +63,7 @@ CAPTIONS = {
     "distance": Caption(
         "How far the nearest initial values are from the paper's points, as a mean factor (1 would "
         "be equal), for each delta. Blue: a run ends with a sweep that changes little, as in "
-        "Algorithm 2. Orange: it is done when the values are near where they end. Solid lines are "
+        "Algorithm 2. Orange: it ends when the values are near their limits. Solid lines are "
         "sweeps in place, dashed ones synchronous.",
         "Four curves of the mean factor against delta from 0.000001 to 0.01. The orange ones have "
         "their minimum near 0.003 and a factor of about 1.1, the blue ones near 0.00006 with a "
@@ -81,7 +80,7 @@ SETTINGS = {
 }
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "stated": {
-        "labels": "of figure 1: printed or fitted",
+        "labels": "the labels of figure 1: printed or fitted",
         "initial": "all action values of s1 before the first sweep",
         "delta": "a sweep whose changes are all smaller ends the run",
         "operator": "max, boltz or mm",
@@ -89,12 +88,12 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "iterations": "sweeps, the last one counted; the limit where it was reached",
     },
     "rules": {
-        "rule": "when a run is done: by the change of a sweep, or by the distance from the end",
+        "rule": "when a run ends: by the change of a sweep, or by the distance from the limits",
         "sweeps": "in-place, as in Algorithm 2, or synchronous",
         "labels": "of the choice that is nearest to the figure by this rule: printed or fitted",
         "initial_a": "its Q(s1, a) before the first sweep",
         "initial_b": "its Q(s1, b) before the first sweep",
-        "delta": "its tolerance, of the change or of the distance",
+        "delta": "its tolerance for the change or the distance",
         "last": "does it count the last sweep?",
         "factor": "the mean factor between its points and the figure's",
         "factor_boltz": "the same for boltz alone",
@@ -106,7 +105,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "nearest": {
         "rule": "change or distance",
         "sweeps": "in-place or synchronous",
-        "labels": "of figure 1: printed or fitted",
+        "labels": "the labels of figure 1: printed or fitted",
         "delta": "the tolerance: of the change of a sweep, or of the distance from the end",
         "initial_a": "Q(s1, a) before the first sweep: of the grid, the nearest for this delta",
         "initial_b": "Q(s1, b) before the first sweep",

@@ -85,7 +85,7 @@ def _summary(rules: pd.DataFrame) -> str:
         f"The rule of Algorithm 2 {gives} the figure's spike: its nearest choice is off by a mean "
         f"factor of {own.factor:.2f}, and boltz takes its most, {own.peak:.0f} iterations, at beta "
         f"{own.peak_beta:.2f} (paper: 3322 at 16.51). Counting sweeps until the values are near "
-        f"where they end comes nearer: a mean factor of {other.factor:.2f}, with the most, "
+        f"their limits comes nearer: a mean factor of {other.factor:.2f}, with the most, "
         f"{other.peak:.0f}, at {other.peak_beta:.2f}, from Q(s1, a) = {other.initial_a:.3g} and "
         f"Q(s1, b) = {other.initial_b:.3g} with {other.sweeps} sweeps, {other.labels} labels and a "
         f"distance of {other.delta:.2g}. By either rule max takes no longer than boltz at beta = "

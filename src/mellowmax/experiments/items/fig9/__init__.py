@@ -4,8 +4,8 @@ As in the paper, every point is the best over a grid of learning rates. Beside i
 policy of planning's fixed point would earn: a large learning rate makes SARSA's policy greedier
 than that, so the two are different things.
 
-Beside mellowmax's panel stands a hypothesis about the paper's: a root finder that falls back on
-omega without a word (`silent_fallback`). Its bracket is fitted with seeds other than those shown.
+Beside mellowmax's panel stands a hypothesis about the paper's: a root finder that silently
+falls back on omega (`silent_fallback`). Its bracket is fitted with seeds other than those shown.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ class Config:
     slip: float = 0.1
     """Dearden et al. (1998)."""
     seed: int = 9
-    """Of the random numbers."""
+    """Seed of the random numbers; ours."""
     bracket: tuple[float, float] = (0.7, 2.0)
-    """Of the hypothetical root finder: the nearest of `brackets` to the paper's curve, with the
-    seed of the fit."""
+    """Bracket of the hypothetical root finder: the one of `brackets` that comes nearest to the
+    paper's curve, with the seed of the fit."""
     brackets: tuple[tuple[float, float], ...] = tuple(
         (low, high)
         for low in (0.0, 0.7, 0.9, 1.1, 1.3)
         for high in (1.2, 1.5, 2.0, 4.0)
         if low < high
     )
-    """Those it was fitted among; ours. None for no hypothesis."""
+    """The brackets that it was fitted among; ours. None for no hypothesis."""
     fit_rates: tuple[float, ...] = (0.2, 0.4, 0.8)
     """Learning rates of the fit."""
     fit_runs: int = 2
     """Runs of the fit."""
     fit_seed: int = 90
-    """Another one than that of the runs that are shown."""
+    """Seed of the fit, other than that of the runs that are shown."""
 
 
 SCALES = {
@@ -170,7 +170,7 @@ def average_reward(mdp: MDP, policy: Floats) -> float:
 
 
 def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Every learning rate, and the best of each point beside the paper's curve."""
+    """Every learning rate, and the best one of each point with the paper's number."""
     own = [table for name, table in cells.items() if name.startswith(POLICIES)]
     whole = pd.concat(own, ignore_index=True)
     best = whole.loc[whole.groupby(["policy", "parameter"], sort=False)["mean_reward"].idxmax()]

@@ -1,9 +1,9 @@
-"""A hypothesis about figure 9: mellowmax's policy by a root finder that fails without a word.
+"""A hypothesis about figure 9: mellowmax's policy by a root finder that fails silently.
 
 The inverse temperature of the policy is the root of an equation (section 6). A root finder needs a
-bracket; where the root lies outside, one that is not told what to do then may leave things as they
-are. Here that is omega itself: the policy is Boltzmann's at omega wherever the root is not in the
-bracket. This is what `mellowmax.policies` never does.
+bracket, and may return its initial guess where the root lies outside. Here that is omega itself:
+the policy is Boltzmann's at omega wherever the root is not in the bracket. `mellowmax.policies`
+never does this.
 """
 
 from __future__ import annotations

@@ -26,14 +26,14 @@ RULE = (
 )
 DEVIATIONS = (
     "The paper optimises the learning rate without saying over what; here it is a stated grid, and "
-    "the best mean of a point is over the same runs that are shown, as it seems to have been.",
+    "the best mean of a point is over the runs that are shown, as it seems to be in the paper.",
     "The silent fallback is ours: the paper names the method that finds roots, not its bracket. "
     "The bracket here was fitted to the paper's curve, with other seeds than those shown; others "
     "fit nearly as well (the table of the fit), and so may other mechanisms. It is a hypothesis, "
-    "and changes nothing in the verdict.",
+    "and does not affect the verdict.",
     "The probability of a slip, 0.1 in all, is that of Dearden et al. (1998), from which the grid "
     "comes; the initial values are 0. The paper states neither.",
-    "The rule was written when a run with a third of the steps had been seen.",
+    "The rule was written after a run with a third of the steps had been seen.",
 )
 CAPTIONS = {
     "rewards": Caption(
@@ -41,8 +41,8 @@ CAPTIONS = {
         "are the paper's; the lines of each policy's colour are ours, with 95 % intervals, at the "
         "learning rate that was best, which is the small number at each point. Epsilon-greedy and "
         "Boltzmann agree; mellowmax, by the policy as the paper defines it, does not. Grey "
-        "triangles are a hypothesis: what mellowmax would have earned by a root finder that falls "
-        "back on omega without a word. Grey dashes are what the policy of planning's fixed point "
+        "triangles are a hypothesis: what mellowmax would have earned by a root finder that "
+        "silently falls back on omega. Grey dashes are what the policy of planning's fixed point "
         "earns.",
         "Three panels of mean reward against epsilon, beta and omega. Epsilon-greedy stays below "
         "0.07. Boltzmann rises to 0.35 at beta 1.5 and falls to 0.06, and so does the paper's "
@@ -74,9 +74,9 @@ COLUMNS = {
     "rates": {
         "policy": "epsilon-greedy, boltzmann or mellowmax",
         "parameter": "epsilon, beta or omega",
-        "learning_rate": "of SARSA",
+        "learning_rate": "learning rate of SARSA",
         "mean_reward": "reward of a step, averaged over all steps and runs",
-        "standard_error": "of that mean, over the runs",
+        "standard_error": "standard error of that mean, over the runs",
         "last_tenth": "the same mean over the last tenth of the steps",
         "runs": "how many runs",
     },
@@ -84,8 +84,8 @@ COLUMNS = {
         "policy": "epsilon-greedy, boltzmann or mellowmax",
         "parameter": "epsilon, beta or omega",
         "learning_rate": "the one with the largest mean reward",
-        "mean_reward": "at that learning rate",
-        "standard_error": "of that mean, over the runs",
+        "mean_reward": "mean reward at that learning rate",
+        "standard_error": "standard error of that mean, over the runs",
         "planned": "what the policy of planning's fixed point earns a step, exactly",
         "planned_converged": "did planning converge, which for Boltzmann is not certain?",
         "paper": "the paper's mean reward at this parameter",
@@ -95,8 +95,8 @@ COLUMNS = {
         "low": "where the bracket of the root finder begins",
         "high": "where it ends",
         "learning_rate": "the one with the largest mean reward",
-        "mean_reward": "at that learning rate, if the policy falls back on omega without a word",
-        "standard_error": "of that mean, over the runs",
+        "mean_reward": "mean reward at that rate, if the policy silently falls back on omega",
+        "standard_error": "standard error of that mean, over the runs",
         "paper": "the paper's mean reward of mellowmax at this parameter",
     },
     "fit": {

@@ -80,8 +80,8 @@ def _hypothesis(tables: Mapping[str, pd.DataFrame]) -> str:
     distance = abs(fallback["mean_reward"] - fallback["paper"])
     at = fallback.loc[fallback["mean_reward"].idxmax()]
     return (
-        " A hypothesis, not a result: a root finder that falls back on omega without a word "
-        f"wherever the root is outside of [{at['low']:g}, {at['high']:g}] would have earned "
+        " A hypothesis, not a result: a root finder that silently falls back on omega "
+        f"wherever the root is outside [{at['low']:g}, {at['high']:g}] would have earned "
         f"{at['mean_reward']:.2f} at omega {at['parameter']:g}, and would be "
         f"{distance.mean():.3f} from the paper's curve on average, where mellowmax itself is "
         f"{_mean_distance(tables['best']):.3f} from it. Of {len(fit)} brackets, fitted with other "

@@ -76,7 +76,7 @@ def _spans(first: int, total: int, most: int) -> list[tuple[int, int]]:
 
 
 def cells(config: Config) -> dict[str, Spec]:
-    """The grid by discount, the sample first; the rates by parameter, so many MDPs at a time."""
+    """The grid by discount, the sample first; the rates by parameter; some MDPs at a time."""
     common = {"seed": config.seed, "limit": config.limit}
     result: dict[str, Spec] = {}
     parts = [(0, SAMPLE), *_spans(SAMPLE, config.grid, _CELL["grid"])]
@@ -154,7 +154,7 @@ _FOUND = ("several", "unstable", "doubtful")
 
 
 def _points(batch: Batch, softmax: Softmax, discount: float) -> npt.NDArray[np.int64]:
-    """Of each MDP: has it several fixed points, no stable one, or is one missing?"""
+    """For each MDP: are there several fixed points, no stable one, or is one missing?"""
     if softmax.non_expansion:  # one fixed point, a stable one: the paper's theorem
         return np.zeros((len(_FOUND), len(batch)), np.int64)
     found = find_fixed_points(batch, softmax, discount=discount)

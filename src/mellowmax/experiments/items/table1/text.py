@@ -26,10 +26,10 @@ ours: counts by Fisher's exact test of two proportions (which for many MDPs is t
 200), means by the normal test with our spread, for 200 MDPs against ours. Both give a z, and a
 number is reproduced where |z| <= 1.96 (95 %). The nearest setting has the smallest root mean square
 of the six z on the grid, where all settings have the same MDPs. The claims are the six numbers at
-the nearest setting, from the most MDPs that it has, and that mm is better than boltz there in all
-three respects. Numbers that no setting of the grid reproduces are named, and so is how many one
-setting reproduces together at most. All that is for sweeps in place, which are the paper's
-Algorithm 2; synchronous sweeps are run beside them, and change nothing in the verdict."""
+the nearest setting, from the most MDPs that were run there, and that mm is better than boltz there
+in all three respects. The summary names the numbers that no setting of the grid reproduces, and the
+most that one setting reproduces together. All this is for sweeps in place, the paper's Algorithm 2;
+synchronous sweeps are run too, and do not affect the verdict."""
 DEVIATIONS = (
     "beta = omega, delta, the discount and the initial values are not stated: a grid of the first "
     "three, and initial values of 0.",
@@ -40,7 +40,7 @@ DEVIATIONS = (
     "Synchronous sweeps are run on the grid too, since the paper's own program is not known; they "
     "do not enter the verdict.",
     "Negative entries of the raw transitions become 0; the paper does not mention them.",
-    "The rule was written when runs on 1,000 other MDPs (seed 0) had been seen; deltas were made "
+    "The rule was written after runs on 1,000 other MDPs (seed 0) had been seen; deltas were made "
     "finer, and the synchronous sweeps added, after the first results.",
 )
 CAPTIONS = {
@@ -57,7 +57,7 @@ CAPTIONS = {
     "unterminated": Caption(
         "The share of MDPs that did not terminate within 1000 iterations, by beta = omega, in the "
         "same way. The paper's line for boltz is at 4 %, that for mm at 0.",
-        "Four panels of shares against beta = omega. Under mm none fails but for the smallest "
+        "Four panels of shares against beta = omega. Under mm none fails except for the smallest "
         "deltas with the largest discounts; under boltz some do at middle values of beta.",
     ),
     "several": Caption(
@@ -80,15 +80,15 @@ SETTINGS = {
     "seed": "seed of the random MDPs",
 }
 _SETTING = {
-    "sweeps": "in place, as Algorithm 2 has it, or synchronous",
-    "beta": "of boltz, and the omega of mm",
-    "discount": "of the MDPs",
+    "sweeps": "in place, as in Algorithm 2, or synchronous",
+    "beta": "beta of boltz, and omega of mm",
+    "discount": "discount of the MDPs",
     "delta": "a sweep whose changes are all smaller ends the run",
 }
 _COUNTED = {
     **_SETTING,
     "operator": "boltz or mm",
-    "mdps": "how many",
+    "mdps": "how many MDPs",
     "several": "how many have more than one fixed point, as far as the search finds them",
     "unstable": "how many have no fixed point at which synchronous sweeps are stable",
     "doubtful": "how many have fixed points whose indices do not sum to 1: one is missing",
@@ -111,7 +111,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "settings": {
         **_SETTING,
         "left_out": "does the mean leave out MDPs that did not terminate?",
-        **{f"z_{o}_{n}": f"of the printed number: {n} under {o}" for o, n in PRINTED},
+        **{f"z_{o}_{n}": f"z of the printed number: {n} under {o}" for o, n in PRINTED},
         "reproduced": "how many of the six have |z| <= 1.96",
         "distance": "the root mean square of the six z",
     },

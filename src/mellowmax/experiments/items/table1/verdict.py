@@ -71,14 +71,16 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
             all(better),
         )
     )
-    lost = ", ".join(never) if never else "none"
+    lost = "Each of the six is reproduced at some setting."
+    if never:
+        lost = f"No setting reproduces: {', '.join(never)}."
     most = int(settings.reproduced.max())
     other, beside = _nearest(tables, "synchronous")
     summary = (
         f"{held} of the six numbers are reproduced at the setting that comes nearest, and no "
         f"setting reproduces more than {most} together; mm is better than boltz there in "
-        f"{sum(better)} of three respects. The setting is {_words(best)}. Numbers that none "
-        f"reproduces even alone: {lost}. Synchronous sweeps, which are not Algorithm 2, reproduce "
+        f"{sum(better)} of three respects. The setting is {_words(best)}. {lost} "
+        f"Synchronous sweeps, which are not Algorithm 2, reproduce "
         f"{int(other.reproduced)} at their nearest setting, {_words(other)}: "
         f"{beside['boltz']['unterminated']} of {beside['boltz']['mdps']} do not terminate under "
         f"boltz there, {beside['boltz']['unstable']} have no fixed point that is stable under such "
