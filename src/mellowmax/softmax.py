@@ -227,7 +227,7 @@ class Boltzmann(Softmax):
         _check_field(self, "beta")
 
     def gap(self, n_actions: int) -> float:
-        """`log(n_actions) / beta`, as the value is log(sum e^(beta q)) minus the entropy, over beta."""
+        """`log(n_actions) / beta`, as `beta` times the value is log(sum e^(beta q)) - entropy."""
         return _log_over(n_actions, self.beta)
 
     def curvature(self, width: float) -> float:
