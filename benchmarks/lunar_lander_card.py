@@ -44,20 +44,21 @@ def kernel_alone(block, compares):
     from mellowmax.environments import lunar_lander
     from mellowmax.environments.lunar_lander.devices import batch
     from mellowmax.environments.lunar_lander.environment import world as world_of
+    from mellowmax.environments.lunar_lander.state import Dispersion, Inputs
 
     say(device=jax.devices()[0].device_kind, jax=jax.__version__)
 
     def draw(number):
         of_action, of_dispersion = jax.random.split(jax.random.key(number))
         action = jax.random.randint(of_action, (COUNT,), 0, 4, jnp.int32)
-        one, two = jax.random.uniform(of_dispersion, (2, COUNT), jnp.float32, -1.0, 1.0)
-        return action, one, two, world
+        noise = jax.random.uniform(of_dispersion, (2, COUNT), jnp.float32, -1.0, 1.0)
+        return Inputs(action, Dispersion(*noise), world)
 
     world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), world_of(lunar_lander.params()))
     keys = jax.random.split(jax.random.key(1), COUNT)
     state = lunar_lander.named(jax.vmap(lunar_lander.launch)(keys))
     seconds = [time.perf_counter()]
-    traced = jax.jit(functools.partial(batch.fly_in_kernels, block=block)).trace(state, *draw(0))
+    traced = jax.jit(functools.partial(batch.step_in_kernels, block=block)).trace(state, draw(0))
     seconds.append(time.perf_counter())
     lowered = traced.lower()
     seconds.append(time.perf_counter())
@@ -66,20 +67,20 @@ def kernel_alone(block, compares):
     trace, lower, compiling = (round(x, 2) for x in np.diff(seconds))
     say(block=block, trace_seconds=trace, lower_seconds=lower, compile_seconds=compiling)
 
-    def clocked(state, arguments, repeats=20):
-        jax.block_until_ready(kernel(state, *arguments))
+    def clocked(state, inputs, repeats=20):
+        jax.block_until_ready(kernel(state, inputs))
         began = time.perf_counter()
         for _ in range(repeats):
-            step = kernel(state, *arguments)
+            step = kernel(state, inputs)
         jax.block_until_ready(step)
         return round((time.perf_counter() - began) / repeats * 1e6, 1)
 
     times = {}
     for number in range(LANDING):
-        arguments = draw(number)
+        inputs = draw(number)
         if number == IN_THE_AIR:
-            times["microseconds_in_the_air"] = clocked(state, arguments)
-        state = kernel(state, *arguments).state
+            times["microseconds_in_the_air"] = clocked(state, inputs)
+        state = kernel(state, inputs).state
     times["microseconds_near_the_ground"] = clocked(state, draw(LANDING))
     touching = float((state.right.on_ground | state.left.on_ground).mean())
     say(block=block, landers=COUNT, **times, over=float(state.over.mean()), touching=touching)
@@ -88,10 +89,10 @@ def kernel_alone(block, compares):
 
     some = 1024
     cpu = jax.devices("cpu")[0]
-    plain = jax.jit(batch.fly_in_blocks)
+    plain = jax.jit(batch.step_in_blocks)
     errors, rewards, flags, bad = [], [], [], 0
     for number in range(LANDING, LANDING + COMPARED):
-        arguments = (state, *draw(number))
+        arguments = (state, draw(number))
         live = ~np.asarray(state.over)[:some]
         new = kernel(*arguments)
         first = jax.tree.map(lambda x: jax.device_put(np.asarray(x[:some]), cpu), arguments)
@@ -136,10 +137,9 @@ def play(block, count, total):
     from mellowmax.environments import lunar_lander
     from mellowmax.environments.lunar_lander.devices import batch
     from mellowmax.environments.lunar_lander.environment import world as world_of
-    from mellowmax.environments.lunar_lander.game.reward import Told
-    from mellowmax.environments.lunar_lander.state import kinds
+    from mellowmax.environments.lunar_lander.state import Dispersion, Inputs, state_dtypes
 
-    like = kinds()
+    like = state_dtypes()
     numbers = jax.tree.unflatten(jax.tree.structure(like), range(len(jax.tree.leaves(like))))
     broken = numbers.broken
     world = world_of(lunar_lander.params())
@@ -148,11 +148,11 @@ def play(block, count, total):
     def one_step(carry, key):
         rows, length, earned, begins, sums = carry
         uniforms = jax.random.uniform(key, (19, count), jnp.float32)
-        rows = batch.restart_rows(rows, uniforms[:16], begins)
+        rows = batch.launch_rows(rows, uniforms[:16], begins)
         length, earned = jnp.where(begins, 0, length), jnp.where(begins, 0.0, earned)
         action = jnp.floor(4.0 * uniforms[16]).astype(jnp.int32)
-        told = Told(action, 2.0 * uniforms[17] - 1.0, 2.0 * uniforms[18] - 1.0, world)
-        rows, reward, ended = batch.fly_rows(rows, told, block=block)
+        noise = Dispersion(2.0 * uniforms[17] - 1.0, 2.0 * uniforms[18] - 1.0)
+        rows, reward, ended = batch.step_rows(rows, Inputs(action, noise, world), block=block)
         # The step that `reset` takes does not count, and earns nothing.
         length, earned = length + ~begins, earned + reward
         ends = ended | (length >= LIMIT)

@@ -17,7 +17,7 @@ from mellowmax.environments.lunar_lander import environment
 from mellowmax.environments.lunar_lander.arrays.vectors import Vector
 from mellowmax.environments.lunar_lander.devices import batch
 from mellowmax.environments.lunar_lander.game.reward import observation
-from mellowmax.environments.lunar_lander.state import Motion, Place, Speed
+from mellowmax.environments.lunar_lander.state import Dispersion, Inputs, Motion, Place, Speed
 
 from .draws import LIMIT, choices_of, draws_of
 from .files import CRASH, FLIGHT_STEPS, LAND, LEAVE, TIME, Plan, load, save
@@ -43,9 +43,10 @@ class Draws(NamedTuple):
     actions: Any
     """`[steps, n]`."""
     coins: Any
-    one: Any
-    """The first number of the engines' dispersion."""
-    two: Any
+    along: Any
+    """The dispersion of the engines along the axis of the hull."""
+    across: Any
+    """The dispersion of the engines across that axis."""
 
 
 class FromSeeds:
@@ -151,7 +152,8 @@ class Fleet:
                 state, number, first = carry
                 seen = observe(state)
                 action = _choose(network, policy, seen, draw.actions, draw.coins)
-                step = batch.fly(state, action, draw.one, draw.two, world)
+                inputs = Inputs(action, Dispersion(draw.along, draw.across), world)
+                step = batch.step_batch(state, inputs)
                 first = jnp.where(number == 0, _bodies(step.state), first)
                 results = (observe(step.state), step.reward, step.terminated)
                 return (step.state, number + 1, first), results

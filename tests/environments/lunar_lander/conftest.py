@@ -13,6 +13,7 @@ from mellowmax.environments import lunar_lander
 from mellowmax.environments.gymnasium import Height2016
 from mellowmax.environments.lunar_lander import environment, gymnasium
 from mellowmax.environments.lunar_lander.game import reward
+from mellowmax.environments.lunar_lander.state import Dispersion, Inputs
 
 COUNT = 16
 """How many landers there are; every test has as many, so that one program serves all."""
@@ -80,12 +81,12 @@ def compiled(height="v3", wind=False):
     gusts = {"wind_power": 15.0, "turbulence_power": 1.5} if wind else {}
     world = environment.world(lunar_lander.params(height=height, **gusts))
     world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), world)
-    fly = gymnasium._fly  # which is compiled once, for the tests of both
+    step = gymnasium._step_all  # which is compiled once, for the tests of both
 
-    def program(state, action, one, two):
+    def program(state, action, along, across):
         # As strict as JAX can be: nothing is promoted by accident.
         with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
-            return fly(state, action, one, two, world)
+            return step(state, Inputs(action, Dispersion(along, across), world))
 
     return program
 

@@ -9,14 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from mellowmax.environments.lunar_lander import environment
-from mellowmax.environments.lunar_lander.arrays.vectors import Vector
-from mellowmax.environments.lunar_lander.box2d import collision, contacts
-from mellowmax.environments.lunar_lander.state import Place
 
 COUNT = 16
 
@@ -114,31 +110,3 @@ def test_a_launched_lander_fires_no_engine(program):
     )
     np.testing.assert_array_equal(idle.state.hull.speed.spin, fires.state.hull.speed.spin)
     assert not np.asarray(fires.reward).any()
-
-
-def test_what_is_heard_of_a_leg_that_passes_from_edge_to_edge():
-    # In Gymnasium a leg is said to be on the ground by what Box2D tells last, and that tells of the
-    # contact with the newest edge first: whether a leg is still on the ground when it passes from
-    # edge 6 to edge 5 within a step depends on which of them it came near to last.
-    zero = np.zeros(3, np.float32)
-    none = contacts.no_contact(jnp.asarray(zero))
-    old, new = (none._replace(edge=jnp.full(3, edge, jnp.int32)) for edge in (6, 5))
-    newest = jnp.int32([6, 5, -1])
-    was = jnp.array([True, True, True])
-    heard = contacts.touch_events(was, (old, none), (new, none), newest)
-    np.testing.assert_array_equal(heard, [True, False, False])
-
-
-def test_the_edge_that_a_leg_came_near_to_last():
-    # Flat ground; a leg that comes from the right, passes x = 10, and goes back.
-    x = np.float32([10.8, 10.2, 9.9, 9.6, 9.9, 10.2, 10.8])
-    zero = jnp.zeros(1, jnp.float32)
-    terrain = (zero + 3.3,) * 11
-    newest, all_of_them = jnp.int32([-1]), []
-    for each in x:
-        newest = collision.came_near(newest, Place(Vector(zero + each, zero + 3.6), zero), terrain)
-        all_of_them.append(int(newest[0]))
-    two = collision.PAIR
-    assert all_of_them == [5, two + 4, two + 4, 4, two + 5, two + 5, 5]
-    high = Place(Vector(zero + 10.0, zero + 5.0), zero)
-    assert int(collision.came_near(newest, high, terrain)[0]) == -1

@@ -9,6 +9,7 @@ import numpy as np
 from mellowmax.environments import lunar_lander
 from mellowmax.environments.lunar_lander import environment
 from mellowmax.environments.lunar_lander.devices import batch
+from mellowmax.environments.lunar_lander.state import Dispersion, Inputs
 
 COUNT = 16
 
@@ -81,5 +82,6 @@ def test_numbers_have_32_bits_also_where_jax_has_64():
         state = environment.start(list(np.zeros((16, COUNT), np.float32)))
         zero = np.zeros(COUNT, np.float32)
         action = np.zeros(COUNT, np.int32)
-        traced = jax.make_jaxpr(batch.fly_in_blocks)(state, action, zero, zero, world)
+        inputs = Inputs(action, Dispersion(zero, zero), world)
+        traced = jax.make_jaxpr(batch.step_in_blocks)(state, inputs)
     assert "f64" not in str(traced)

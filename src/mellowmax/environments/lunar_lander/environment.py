@@ -14,12 +14,12 @@ from ..._common import checks
 from ..._rows.pytrees import pytree
 from ..._typing import ArrayLike
 from .arrays.vectors import Array
-from .devices.batch import fly_numbers
-from .devices.kernels import pack, unpack
+from .devices.batch import step_packed
+from .devices.rows import pack, unpack
 from .game.bodies import VIEW
 from .game.initial_state import start
-from .game.reward import World, observation
-from .state import State, Step, kinds
+from .game.reward import observation
+from .state import Dispersion, Inputs, State, Step, World, state_dtypes
 
 __all__ = [
     "HEIGHTS",
@@ -36,13 +36,13 @@ __all__ = [
 ]
 
 HEIGHTS = {"v3": VIEW.y / 2, "2016": VIEW.x / 2}
-"""By what the height is divided to be observed: today, and from 2016 until August 2018."""
+"""The height in metres that is observed as 1: today, and from 2016 until August 2018."""
 
 
 @pytree
 @dataclasses.dataclass(frozen=True)
 class Params:
-    """The world of a lander."""
+    """The parameters of the environment."""
 
     gravity: np.float32 | Array
     wind_power: np.float32 | Array
@@ -50,11 +50,11 @@ class Params:
     turbulence_power: np.float32 | Array
     """The torque of the strongest gust; 0 for none."""
     height_scale: np.float32 | Array
-    """How many metres are a 1 in the observed height."""
+    """The height in metres that is observed as 1."""
 
     @property
     def n_actions(self) -> int:
-        """How many actions there are."""
+        """The number of actions."""
         return 4
 
 
@@ -71,12 +71,12 @@ def params(
         gravity: between -12 and 0.
         wind_power: the force of the strongest gust of wind; Gymnasium's `enable_wind` has 15.
         turbulence_power: the torque of the strongest gust; Gymnasium's `enable_wind` has 1.5.
-        height: the scale of the observed height, and with it of the reward: `"v3"` as it is today;
-            `"2016"` as it was in LunarLander-v2 until August 2018, two thirds of today's. The
-            paper's Lunar Lander was that one.
+        height: the scale of the observed height, and with it of the reward. `"v3"` is today's;
+            `"2016"` is that of LunarLander-v2 until August 2018, with which an observed height is
+            two thirds of today's. The paper's Lunar Lander had that one.
 
     Raises:
-        ValueError: for an argument that is not as above.
+        ValueError: for an argument outside of what is said above.
 
     Examples:
         >>> params().height_scale, params(height="2016").height_scale
@@ -92,9 +92,9 @@ def params(
 
 
 def reset(key: jax.Array, params: Params) -> jax.Array:
-    """The lander where an episode begins: high above the pad, with a random push and random ground.
+    """A lander at the beginning of an episode: high above random ground, after a random push.
 
-    A lander is a row of numbers, which `named` gives names to.
+    The state is an array of 78 numbers, to which `named` gives names.
 
     Examples:
         >>> import jax
@@ -107,61 +107,64 @@ def reset(key: jax.Array, params: Params) -> jax.Array:
 
 
 def step(key: jax.Array, state: jax.Array, action: ArrayLike, params: Params) -> Step:
-    """Take an action for a fiftieth of a second.
+    """Take one step, a fiftieth of a second.
 
     Args:
-        key: a JAX key; it moves the nozzle of the engine a little.
-        state: the lander; once its episode has ended, nothing changes and nothing is earned.
+        key: a JAX key, for the random offset of the engine's nozzle.
+        state: the lander. Once its episode has ended, nothing changes and the reward is 0.
         action: 0 nothing, 1 the left engine, 2 the main engine, 3 the right engine.
-        params: the world.
+        params: the parameters of the environment.
 
     Returns:
         The lander, the reward, and whether the episode has ended: by a crash or by leaving the view
-        (the reward is -100), or by coming to rest (it is 100). There is no limit of steps.
+        (the reward is -100), or by coming to rest (the reward is 100). There is no limit on the
+        number of steps.
 
     Examples:
-        What a thousand landers earn in a step. It is not run here, since compiling takes a while:
+        The rewards of a thousand landers. Only their shape is computed here, since compiling takes
+        a while:
 
         >>> import jax
         >>> keys = jax.random.split(jax.random.key(0), 1000)
         >>> states = jax.eval_shape(jax.vmap(reset, (0, None)), keys, params())
-        >>> fly = jax.vmap(step, (0, 0, None, None))
-        >>> jax.eval_shape(fly, keys, states, 2, params()).reward.shape
+        >>> many = jax.vmap(step, (0, 0, None, None))
+        >>> jax.eval_shape(many, keys, states, 2, params()).reward.shape
         (1000,)
     """
-    one, two = dispersion(key)
-    result: Step = _step(state, jnp.asarray(action, jnp.int32), one, two, world(params))
+    noise = dispersion(key)
+    inputs = Inputs(jnp.asarray(action, jnp.int32), noise, world(params))
+    result: Step = _step(state, inputs)
     return result
 
 
-def dispersion(key: jax.Array) -> tuple[Array, Array]:
-    """Two random numbers in [-1, 1), by which the nozzle is off in a step."""
-    one, two = jax.random.uniform(key, (2,), jnp.float32, -1.0, 1.0)
-    return one, two
+def dispersion(key: jax.Array) -> Dispersion:
+    """The random offset of the nozzle in a step."""
+    along, across = jax.random.uniform(key, (2,), jnp.float32, -1.0, 1.0)
+    return Dispersion(along, across)
 
 
 def observe(state: jax.Array, params: Params) -> jax.Array:
-    """What a lander observes, `[8]`: x, y, their speeds, angle, its speed, legs on the ground."""
+    """The observation, `[8]`: x, y, their speeds, angle, its speed, legs on the ground."""
     return jnp.stack(observation(named(state), jnp.asarray(params.height_scale, jnp.float32)))
 
 
 def named(state: jax.Array) -> State:
-    """All that is kept of a lander, or of many, `[..., 78]`, by name.
+    """The state of a lander, or of many, `[..., 78]`, by name.
 
     Examples:
         >>> import jax
         >>> print(named(launch(jax.random.key(0))).hull.place.centre.x)
         10.0
     """
-    return unpack(jnp.moveaxis(state, -1, 0), kinds())
+    return unpack(jnp.moveaxis(state, -1, 0), state_dtypes())
 
 
 def launch(key: jax.Array) -> jax.Array:
     """A lander before the step that `reset` takes.
 
-    In a loop over many landers a launched one can stand in for one whose episode has ended: its
-    next step is that of `reset`, whatever the action, and earns nothing, so that a reset costs no
-    step of its own.
+    In a loop over many landers, put a launched one in the place of one whose episode has ended. Its
+    next step is that of `reset`, whatever the action, with the reward 0. So a reset costs no step
+    of its own.
 
     Examples:
         >>> import jax
@@ -172,7 +175,7 @@ def launch(key: jax.Array) -> jax.Array:
 
 
 def world(params: Params) -> World:
-    """The parameters as the physics takes them."""
+    """The parameters in the form that the physics takes."""
     numbers: list[Any] = [
         params.gravity,
         params.wind_power,
@@ -183,10 +186,10 @@ def world(params: Params) -> World:
 
 
 @custom_vmap  # type: ignore[untyped-decorator]
-def _step(state: Array, action: Array, one: Array, two: Array, world: World) -> Step:
+def _step(state: Array, inputs: Inputs) -> Step:
     """A step of one lander: a row of one."""
-    row = jax.tree.map(lambda x: x[None], (state, action, one, two, world))
-    return Step(*(x[0] for x in fly_numbers(*row)))
+    row = jax.tree.map(lambda x: x[None], (state, inputs))
+    return Step(*(x[0] for x in step_packed(*row)))
 
 
 @_step.def_vmap  # type: ignore[untyped-decorator]
@@ -196,5 +199,5 @@ def _row(size: int, batched: Any, *arguments: Any) -> tuple[Step, Any]:
     def all_of(x: Array, is_batched: bool) -> Array:
         return x if is_batched else jnp.broadcast_to(x, (size, *x.shape))
 
-    result = Step(*fly_numbers(*jax.tree.map(all_of, arguments, tuple(batched))))
+    result = Step(*step_packed(*jax.tree.map(all_of, arguments, tuple(batched))))
     return result, jax.tree.map(lambda _: True, result)

@@ -1,4 +1,4 @@
-"""Lunar Lander for Gymnasium, one and many at once: the same episodes from the same seeds."""
+"""Lunar Lander for Gymnasium, single and vectorised: the same seeds give the same episodes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..._common import checks
 from ..._common.extras import needed_by
 from ..render_modes import check_mode, check_started, needs_pillow, warn_of_no_mode
 from .arrays.vectors import select
-from .devices.batch import fly
+from .devices.batch import step_batch
 from .environment import Params, dispersion, launch, named, params, world
 from .game.reward import observation
-from .state import State, Step
+from .state import Dispersion, Inputs, State, Step
 
 with needed_by("mellowmax.environments.lunar_lander.gymnasium", "gymnasium"):
     import gymnasium
@@ -28,22 +28,22 @@ with needed_by("mellowmax.environments.lunar_lander.gymnasium", "gymnasium"):
 __all__ = ["LunarLander", "LunarLanderVector"]
 
 LARGEST = np.array([2.5, 2.5, 10, 10, 2 * np.pi, 10, 1, 1], np.float32)
-"""What Gymnasium says that an observation is no larger than; a lander may leave it."""
+"""The bounds that Gymnasium declares for an observation. A lander may exceed them."""
 SMALLEST = np.array([*-LARGEST[:6], 0, 0], np.float32)
 
 FEW = 16
-"""Up to so many landers fly in one and the same program, which is then compiled only once."""
+"""Up to this many landers share one program, which is compiled once."""
 
-Seen = npt.NDArray[np.float32]
+Observations = npt.NDArray[np.float32]
 Picture = npt.NDArray[np.uint8]
 
 
 class LunarLander(gymnasium.Env[Any, Any]):
     """Gymnasium's LunarLander-v3 with discrete actions, flown by JAX.
 
-    It is here to watch a landing, and for programs that know Gymnasium alone. One lander at a time
-    is slow: `LunarLanderVector` and the functions of `mellowmax.environments.lunar_lander` fly many
-    together. The first `reset` compiles the program.
+    It is meant for watching a landing, and for programs that take Gymnasium's environments only.
+    One lander at a time is slow: `LunarLanderVector` and the functions of
+    `mellowmax.environments.lunar_lander` fly many together. The first `reset` compiles the program.
 
     Args:
         render_mode: `"rgb_array"` for a picture (it needs Pillow), or None.
@@ -65,7 +65,7 @@ class LunarLander(gymnasium.Env[Any, Any]):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
     continuous = False
-    """Engines are on or off. Gymnasium's `heuristic` asks for it, and can fly this one too."""
+    """Engines are on or off. Gymnasium's `heuristic` reads this, so it can fly this lander too."""
 
     def __init__(
         self,
@@ -80,49 +80,50 @@ class LunarLander(gymnasium.Env[Any, Any]):
         self.render_mode = check_mode(render_mode, self.metadata["render_modes"])
         self.observation_space = gymnasium.spaces.Box(SMALLEST, LARGEST)
         self.action_space = gymnasium.spaces.Discrete(4)
-        flown_in = _world(gravity, enable_wind, wind_power, turbulence_power, height)
-        self._landers = _Landers(1, flown_in)
+        parameters = _parameters(gravity, enable_wind, wind_power, turbulence_power, height)
+        self._landers = _Landers(1, parameters)
         self._under_way = False
         self._action = 0
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Seen, dict[str, Any]]:
+    ) -> tuple[Observations, dict[str, Any]]:
         """Start an episode.
 
         Args:
-            seed: of the random numbers; None to continue with the generator as it is.
-            options: none are known.
+            seed: the seed of the random numbers; None to go on with the generator as it is.
+            options: not used.
 
         Returns:
             The observation, and an empty `info`.
         """
         super().reset(seed=seed)
-        seen = self._landers.begin(np.ones(1, np.bool_), [self.np_random])
+        observations = self._landers.begin(np.ones(1, np.bool_), [self.np_random])
         self._under_way, self._action = True, 0
-        return seen[0], {}
+        return observations[0], {}
 
-    def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Observations, float, bool, bool, dict[str, Any]]:
         """Take an action: 0 nothing, 1 the left engine, 2 the main engine, 3 the right engine.
 
         Returns:
             The observation, the reward, whether the episode ended, False, and an empty `info`.
 
         Raises:
-            ValueError: for an action that there is not.
-            gymnasium.error.ResetNeeded: where no episode is under way.
+            ValueError: for an invalid action.
+            gymnasium.error.ResetNeeded: if no episode is under way.
         """
         if not self._under_way:
             rule = "`reset` must be called before `step`"
             raise gymnasium.error.ResetNeeded(f"{rule}, got no episode under way")
         self._action = checks.whole("action", action, 0, 3)
-        seen, rewards, terminated = self._landers.advance(np.array([self._action], np.int32))
+        actions = np.array([self._action], np.int32)
+        observations, rewards, terminated = self._landers.advance(actions)
         self._under_way = not terminated[0]
-        return seen[0], float(rewards[0]), bool(terminated[0]), False, {}
+        return observations[0], float(rewards[0]), bool(terminated[0]), False, {}
 
     @property
     def lander(self) -> State:
-        """All that is kept of the lander, by name.
+        """The state of the lander, by name.
 
         Raises:
             gymnasium.error.ResetNeeded: before the first `reset`.
@@ -134,7 +135,7 @@ class LunarLander(gymnasium.Env[Any, Any]):
         return one
 
     def render(self) -> Picture | None:
-        """The lander as a picture; a warning and None where `render_mode` is None."""
+        """A picture of the lander; a warning and None if `render_mode` is None."""
         if self.render_mode is None:
             warn_of_no_mode(self)
             return None
@@ -145,19 +146,19 @@ class LunarLander(gymnasium.Env[Any, Any]):
 class LunarLanderVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Many landers at once: `gymnasium.make_vec("mellowmax/LunarLander-v0", num_envs=1000)`.
 
-    A lander whose episode has ended begins a new one with its next step, whatever its action
-    (`AutoresetMode.NEXT_STEP`). With the seed `s`, lander `i` has the episodes of a `LunarLander`
-    with the seed `s + i`.
+    A lander whose episode has ended begins a new one with its next step, whatever the action
+    (`AutoresetMode.NEXT_STEP`). With the seed `s`, the episodes of lander `i` are those of a
+    `LunarLander` with the seed `s + i`.
 
     Args:
-        num_envs: how many landers.
-        max_episode_steps: where an episode is cut off.
+        num_envs: the number of landers.
+        max_episode_steps: the number of steps after which an episode is truncated.
         render_mode: as for `LunarLander`.
-        gravity: likewise.
-        enable_wind: likewise.
-        wind_power: likewise.
-        turbulence_power: likewise.
-        height: likewise.
+        gravity: as for `LunarLander`.
+        enable_wind: as for `LunarLander`.
+        wind_power: as for `LunarLander`.
+        turbulence_power: as for `LunarLander`.
+        height: as for `LunarLander`.
 
     Examples:
         >>> LunarLanderVector(3).action_space
@@ -189,8 +190,8 @@ class LunarLanderVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.single_action_space = gymnasium.spaces.Discrete(4)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        flown_in = _world(gravity, enable_wind, wind_power, turbulence_power, height)
-        self._landers = _Landers(num_envs, flown_in)
+        parameters = _parameters(gravity, enable_wind, wind_power, turbulence_power, height)
+        self._landers = _Landers(num_envs, parameters)
         self._ended = np.zeros(num_envs, np.bool_)
         self._actions = np.zeros(num_envs, np.int32)
         self._random = [np.random.default_rng() for _ in range(num_envs)]
@@ -200,12 +201,12 @@ class LunarLanderVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
         *,
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[Seen, dict[str, Any]]:
+    ) -> tuple[Observations, dict[str, Any]]:
         """Start an episode of every lander.
 
         Args:
-            seed: of the first lander, or one for each; None to continue with the generators.
-            options: `reset_mask`, `[num_envs]`, says which landers begin anew, if not all.
+            seed: the seed of the first lander, or one for each; None to go on with the generators.
+            options: `reset_mask`, `[num_envs]`, says which landers start an episode, if not all.
 
         Returns:
             The observations, and an empty `info`.
@@ -221,20 +222,22 @@ class LunarLanderVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
         mask = np.ones(self.num_envs, np.bool_)
         if options is not None and "reset_mask" in options:
             mask = np.asarray(options["reset_mask"], np.bool_)
-        seen = self._landers.begin(mask, self._random)
+        observations = self._landers.begin(mask, self._random)
         self._ended, self._actions = self._ended & ~mask, np.where(mask, 0, self._actions)
-        return seen, {}
+        return observations, {}
 
     def step(
         self, actions: Any
-    ) -> tuple[Seen, Seen, npt.NDArray[np.bool_], npt.NDArray[np.bool_], dict[str, Any]]:
-        """Take an action with each lander, or begin its next episode where the last has ended.
+    ) -> tuple[
+        Observations, Observations, npt.NDArray[np.bool_], npt.NDArray[np.bool_], dict[str, Any]
+    ]:
+        """Take an action with each lander, or start its next episode if the last one has ended.
 
         Returns:
-            The observations, rewards, what has ended, what was cut off, and an empty `info`.
+            The observations, rewards, which ended, which were truncated, and an empty `info`.
 
         Raises:
-            ValueError: for actions that there are not.
+            ValueError: for invalid actions.
             gymnasium.error.ResetNeeded: before the first `reset`.
         """
         if self._landers.states is None:
@@ -248,14 +251,14 @@ class LunarLanderVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
         begun = self._ended
         self._actions = np.where(begun, 0, actions).astype(np.int32)
         self._landers.launch(begun, self._random)
-        seen, rewards, terminated = self._landers.advance(self._actions)
+        observations, rewards, terminated = self._landers.advance(self._actions)
         steps = self._landers.steps[: self.num_envs]
         truncated = (steps >= self.max_episode_steps) & ~terminated
         self._ended = terminated | truncated
-        return seen, rewards, terminated, truncated, {}
+        return observations, rewards, terminated, truncated, {}
 
     def render(self) -> tuple[Picture, ...] | None:
-        """A picture of each lander; a warning and None where `render_mode` is None."""
+        """A picture of each lander; a warning and None if `render_mode` is None."""
         if self.render_mode is None:
             warn_of_no_mode(self)
             return None
@@ -264,29 +267,31 @@ class LunarLanderVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
 
 class _Landers:
-    """Landers, and where each is in its episode; `begin` and `advance` run the same program."""
+    """Landers, each at some step of its episode; `begin` and `advance` run the same program."""
 
     def __init__(self, count: int, params: Params) -> None:
         self.count, self.params = count, params
         self.states: State | None = None
         rows = max(count, FEW)
         self.worlds = jax.tree.map(lambda x: jnp.broadcast_to(x, (rows,)), world(params))
-        self.words = np.zeros(rows, np.uint32)
-        """What the random numbers of each episode come from."""
+        self.episode_seeds = np.zeros(rows, np.uint32)
+        """The seed of each episode's random numbers."""
         self.steps = np.zeros(rows, np.int32)
-        """How many each episode has taken."""
+        """The number of steps that each episode has taken."""
         self.launched = np.zeros(rows, np.bool_)
-        """Who begins an episode with the next step."""
+        """Which landers start an episode with the next step."""
 
     def launch(self, which: npt.NDArray[np.bool_], random: Sequence[np.random.Generator]) -> None:
-        """Let some landers begin an episode with the next step."""
+        """Let some landers start an episode with the next step."""
         for i in np.flatnonzero(which).tolist():
-            self.words[i] = random[i].integers(2**32, dtype=np.uint32)
+            self.episode_seeds[i] = random[i].integers(2**32, dtype=np.uint32)
         self.launched = self._padded(which)
         self.steps = np.where(self.launched, np.int32(-1), self.steps)
 
-    def begin(self, which: npt.NDArray[np.bool_], random: Sequence[np.random.Generator]) -> Seen:
-        """Let some landers begin an episode now, while the others wait; what is seen of all."""
+    def begin(
+        self, which: npt.NDArray[np.bool_], random: Sequence[np.random.Generator]
+    ) -> Observations:
+        """Let some landers start an episode now, while the others wait: the observations of all."""
         before, steps = self.states, self.steps
         self.launch(which, random)
         begun = self.launched
@@ -294,21 +299,23 @@ class _Landers:
         if before is not None:
             self.steps = np.where(begun, self.steps, steps)
             self.states = select(jnp.asarray(begun), self.states, before)
-        return self._seen()
+        return self._observations()
 
-    def advance(self, actions: npt.NDArray[np.int32]) -> tuple[Seen, Seen, npt.NDArray[np.bool_]]:
-        """Take a step with all landers: what is seen, what was earned, and what has ended."""
+    def advance(
+        self, actions: npt.NDArray[np.int32]
+    ) -> tuple[Observations, Observations, npt.NDArray[np.bool_]]:
+        """Take a step with all landers: the observations, the rewards, and which have ended."""
         after = self._step(actions)
         rewards, terminated = (np.array(x[: self.count]) for x in (after.reward, after.terminated))
-        return self._seen(), rewards, terminated
+        return self._observations(), rewards, terminated
 
     def _step(self, actions: npt.NDArray[np.int32]) -> Step:
         if self.states is None:
-            keys = jax.random.split(jax.random.key(0), len(self.words))
+            keys = jax.random.split(jax.random.key(0), len(self.episode_seeds))
             self.states = named(jax.vmap(launch)(keys))
         self.steps = self.steps + np.int32(1)
-        drawn = _draw(self.words, self.steps, self.launched, self.states)
-        after: Step = _fly(drawn[0], self._padded(actions), *drawn[1:], self.worlds)
+        states, noise = _draw(self.episode_seeds, self.steps, self.launched, self.states)
+        after: Step = _step_all(states, Inputs(self._padded(actions), noise, self.worlds))
         self.states, self.launched = after.state, np.zeros_like(self.launched)
         return after
 
@@ -326,41 +333,41 @@ class _Landers:
         ]
 
     def _padded(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """A number for every row, where landers that are only there to fill them have 0."""
-        return np.pad(values, (0, len(self.words) - self.count))
+        """A number for every row of the program, 0 for rows beyond the landers."""
+        return np.pad(values, (0, len(self.episode_seeds) - self.count))
 
-    def _seen(self) -> Seen:
+    def _observations(self) -> Observations:
         return np.array(_observe(self.states, self.params)[: self.count])
 
 
-_fly = jax.jit(fly)
+_step_all = jax.jit(step_batch)
 
 
 @functools.partial(jax.jit)
 def _observe(states: State, params: Params) -> jax.Array:
-    """What is seen of landers, `[n, 8]`."""
+    """The observations of landers, `[n, 8]`."""
     scale = jnp.asarray(params.height_scale, jnp.float32)
     return jnp.stack(observation(states, scale), axis=-1)
 
 
 @functools.partial(jax.jit)
 def _draw(
-    words: jax.Array, steps: jax.Array, launched: jax.Array, states: State
-) -> tuple[State, jax.Array, jax.Array]:
-    """Who flies in the next step, with new ones for those that are launched, and its noise."""
+    seeds: jax.Array, steps: jax.Array, launched: jax.Array, states: State
+) -> tuple[State, Dispersion]:
+    """The landers before the next step, some of them newly launched, and their dispersion."""
 
     def one(
-        word: jax.Array, number: jax.Array, begins: jax.Array, state: State
-    ) -> tuple[State, jax.Array, jax.Array]:
-        of_launch, of_step = jax.random.split(jax.random.fold_in(jax.random.key(word), number))
-        return select(begins, named(launch(of_launch)), state), *dispersion(of_step)
+        seed: jax.Array, number: jax.Array, starts: jax.Array, state: State
+    ) -> tuple[State, Dispersion]:
+        of_launch, of_step = jax.random.split(jax.random.fold_in(jax.random.key(seed), number))
+        return select(starts, named(launch(of_launch)), state), dispersion(of_step)
 
-    result: tuple[State, jax.Array, jax.Array] = jax.vmap(one)(words, steps, launched, states)
+    result: tuple[State, Dispersion] = jax.vmap(one)(seeds, steps, launched, states)
     return result
 
 
-def _world(gravity: float, wind: bool, power: float, turbulence: float, height: str) -> Params:
-    """The parameters that Gymnasium's arguments stand for."""
+def _parameters(gravity: float, wind: bool, power: float, turbulence: float, height: str) -> Params:
+    """The parameters that belong to Gymnasium's arguments."""
     if wind:
         return params(gravity=gravity, wind_power=power, turbulence_power=turbulence, height=height)
     return params(gravity=gravity, height=height)

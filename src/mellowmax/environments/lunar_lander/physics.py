@@ -1,137 +1,154 @@
-"""A step of landers, from the engines to where they are. Random numbers are handed in."""
+"""A step of landers: engines, collision, solvers, continuous collision, reward.
+
+`free_flight` is a step of landers that do not touch the ground. `full_step` is a step of any
+lander, in five parts, each of which is one call on a CPU and one kernel on a GPU.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
 
-from .arrays.materialise import keep
+from .arrays.legs import PAIR, LegLayout
+from .arrays.materialise import materialise
 from .arrays.vectors import Array, Vector, dot, select
-from .box2d.collision import Touch, any_near_ground, came_near, touch
-from .box2d.contacts import Pressed, no_contact, stored
-from .box2d.continuous import Flown, fly_on
+from .box2d.broad_phase import any_near_ground, newest_edge
+from .box2d.collision import Collision, collide
+from .box2d.contacts import ContactImpulses, store_impulses
+from .box2d.continuous import SweptBody, solve_toi
 from .box2d.island import (
     POSITION_ITERATIONS,
     VELOCITY_ITERATIONS,
     Manifolds,
-    Pushed,
+    VelocitySolution,
     integrate,
     solve_positions,
     solve_velocities,
 )
-from .game.bodies import ANGULAR_SLOP, HULL, LEG, SECONDS
+from .box2d.settings import ANGULAR_SLOP
+from .game.bodies import HULL, LEG, SECONDS
 from .game.engines import fire, gust
-from .game.reward import REST_STEPS, Told, judge, obeyed
-from .state import Contact, Joint, Leg, Motion, Place, Speed, State, Step
+from .game.reward import REST_STEPS, action_taken, outcome
+from .state import Contact, Inputs, Joint, Leg, Motion, Place, Speed, State, Step, no_contact
 
-__all__ = ["AtOnce", "Free", "Placed", "Runner", "advance", "soar"]
+__all__ = ["FreeFlight", "Inline", "Moved", "Runner", "free_flight", "full_step"]
 
-REST_SPEED = 0.01
-REST_SPIN = ANGULAR_SLOP
-FEW_PASSES = 5
-"""Of the positions, in free flight. A launched lander needs three, all others nearly always one."""
+SLEEP_SPEED = 0.01
+SLEEP_SPIN = ANGULAR_SLOP
+FREE_POSITION_ITERATIONS = 5
+"""The position iterations in free flight. A launched lander needs three, any other nearly always
+one."""
 
 T = TypeVar("T")
 
 
-class Free(NamedTuple):
-    """A step in free flight."""
+class FreeFlight(NamedTuple):
+    """A step in free flight. A lander for which a flag is true has not moved yet."""
 
     step: Step
-    meets: Array
-    """May it meet the ground, or need many passes? Then nothing has happened to it yet."""
-    slow: Array
-    """If not, do its velocities need more iterations than there may be? Likewise."""
+    needs_contacts: Array
+    """May the lander touch the ground, or does it need more position iterations?"""
+    needs_iterations: Array
+    """If not, does it need more velocity iterations?"""
 
 
-class Placed(NamedTuple):
-    """A lander once it has moved and its positions are solved."""
+class Moved(NamedTuple):
+    """A lander after integration and the position solver."""
 
     speeds: tuple[Speed, Speed, Speed]
-    """Of hull, right and left leg."""
-    ends: tuple[Place, Place, Place]
+    """The velocities of hull, right and left leg."""
+    places: tuple[Place, Place, Place]
     rest: Array
-    fits: Array
+    """The number of steps since anything last moved."""
+    solved: Array
     """Are all positions right?"""
 
 
-class _Reached(NamedTuple):
-    """A body where a step begins."""
+class _CollidingBody(NamedTuple):
+    """A body at the beginning of a step; the fields after `place` are not used for a hull."""
 
     place: Place
     contacts: tuple[Contact, Contact]
-    """Of a leg: for a hull they do not count."""
     on_ground: Array
-    """Likewise."""
     newest: Array
-    """Likewise."""
 
 
-class _Leaving(NamedTuple):
-    """A body once the solvers are done with it."""
+class _SolvedBody(NamedTuple):
+    """A body after both solvers; the fields after `speed` are not used for a hull."""
 
     start: Place
     end: Place
     speed: Speed
     contacts: tuple[Contact, Contact]
-    """Of a leg: for a hull they do not count."""
-    pressed: tuple[Pressed, Pressed]
+    impulses: tuple[ContactImpulses, ContactImpulses]
     on_ground: Array
 
 
 class Runner(Protocol):
-    """What calls the parts of a step: at once, or in a kernel each."""
+    """Calls the parts of a step: each as a plain function, or each as a kernel."""
+
+    @property
+    def layout(self) -> LegLayout:
+        """How the parts hold the values of both legs together."""
 
     def landers(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function gives for a row of landers."""
+        """The result of a function of a row of landers."""
 
     def bodies(self, function: Callable[..., T], three: Any, *shared: Any) -> tuple[T, T, T]:
-        """What a function gives for a row of bodies: for hulls, right legs and left legs.
+        """The results of a function of a row of bodies: for hulls, right legs and left legs.
 
         Args:
-            function: of the truth about whether it is a hull, of the body, and of what is shared.
-            three: of hull, right and left leg.
-            shared: what is the same for the three.
+            function: takes a flag that says whether the body is a hull, the body, and what is
+                shared.
+            three: the hull, the right leg and the left leg.
+            shared: arguments that are the same for the three.
         """
 
     def finish(self, function: Callable[..., T], *arguments: Any) -> T:
-        """`landers`, for the last of the parts."""
+        """Like `landers`, for the last part."""
 
 
-class AtOnce:
-    """Each part is a plain call; three rows of bodies become one."""
+class Inline:
+    """Each part is a plain call; the three rows of bodies become one row."""
+
+    layout = PAIR
 
     def landers(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function gives for a row of landers."""
+        """The result of a function of a row of landers."""
         return function(*arguments)
 
     def bodies(self, function: Callable[..., T], three: Any, *shared: Any) -> tuple[T, T, T]:
-        """What a function gives for a row of bodies."""
+        """The results of a function of a row of bodies: for hulls, right legs and left legs."""
         no = jnp.zeros_like(jax.tree.leaves(three)[0], jnp.bool_)
-        of_all = (_row(x, x, x) for x in shared)
-        row = function(_row(~no, no, no), _row(*three), *of_all)
+        of_all = (_concatenate(x, x, x) for x in shared)
+        row = function(_concatenate(~no, no, no), _concatenate(*three), *of_all)
         parts = (jax.tree.map(lambda x, i=i: x.reshape(3, -1)[i], row) for i in range(3))
         first, second, third = parts
         return first, second, third
 
     def finish(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function gives for a row of landers."""
+        """The result of a function of a row of landers."""
         return function(*arguments)
 
 
-def soar(state: State, told: Told, most: int = VELOCITY_ITERATIONS) -> Free:
-    """One step of each of a row of landers of which none meets the ground.
+def free_flight(
+    layout: LegLayout, state: State, inputs: Inputs, max_iterations: int = VELOCITY_ITERATIONS
+) -> FreeFlight:
+    """One step of each of a row of landers, if it does not touch the ground.
 
-    One that may meet it stays as it is, as does one whose positions need many passes, and one whose
-    episode is over.
+    A lander stays as it is if it may touch the ground, if its positions need many iterations, or if
+    its episode is over.
 
     Args:
+        layout: how the values of both legs are held together.
         state: the landers.
-        told: what they are told.
-        most: how many iterations of the velocities there may be; one that needs more stays too.
+        inputs: the inputs of the step.
+        max_iterations: how many velocity iterations are allowed. A lander that needs more stays as
+            it is too.
     """
     active = ~state.over
     touched = jnp.zeros_like(active)
@@ -145,35 +162,55 @@ def soar(state: State, told: Told, most: int = VELOCITY_ITERATIONS) -> Free:
     joints = (legs[0].joint, legs[1].joint)
     gusts = (state.wind, state.turbulence)
     none = ((), ())
-    pushed = _push(
-        state.hull, motions, joints, grounds, gusts, told, state.fresh, none, (), ~active, most
+    velocities = _velocities(
+        layout,
+        state.hull,
+        motions,
+        joints,
+        grounds,
+        gusts,
+        inputs,
+        state.fresh,
+        none,
+        (),
+        ~active,
+        max_iterations,
     )
-    speeds = (pushed.hull, pushed.legs)
-    placed = _settle(starts, *speeds, pushed.joints, (), state.rest, ~active, FEW_PASSES)
-    ways = tuple(zip(starts, placed.ends, strict=True))
-    meets = touched | ~placed.fits | any_near_ground(ways, (HULL, LEG, LEG), state.terrain)
-    hull, right, left = map(Motion, placed.ends, placed.speeds)
-    newest = [came_near(leg.newest, leg.motion.place, state.terrain) for leg in legs]
-    new = state._replace(
+    moved = _positions(
+        layout,
+        starts,
+        velocities.hull,
+        velocities.legs,
+        velocities.joints,
+        (),
+        state.rest,
+        ~active,
+        FREE_POSITION_ITERATIONS,
+    )
+    ways = tuple(zip(starts, moved.places, strict=True))
+    near = touched | ~moved.solved | any_near_ground(ways, (HULL, LEG, LEG), state.terrain)
+    hull, right, left = map(Motion, moved.places, moved.speeds)
+    newest = [newest_edge(leg.newest, leg.motion.place, state.terrain) for leg in legs]
+    after = state._replace(
         hull=hull,
-        right=state.right._replace(motion=right, joint=pushed.joints[0], newest=newest[0]),
-        left=state.left._replace(motion=left, joint=pushed.joints[1], newest=newest[1]),
-        rest=placed.rest,
+        right=state.right._replace(motion=right, joint=velocities.joints[0], newest=newest[0]),
+        left=state.left._replace(motion=left, joint=velocities.joints[1], newest=newest[1]),
+        rest=moved.rest,
     )
-    meets = keep(meets & ~state.over)
-    slow = ~pushed.solved & ~meets
-    step = judge(state, new, told, jnp.zeros_like(active))
+    near = materialise(near & ~state.over)
+    unsolved = ~velocities.solved & ~near
+    step = outcome(state, after, inputs, jnp.zeros_like(active))
     waits = Step(state, jnp.zeros_like(step.reward), state.over)
-    return Free(select(meets | slow, waits, step), meets, slow)
+    return FreeFlight(select(near | unsolved, waits, step), near, unsolved)
 
 
-def advance(state: State, told: Told, run: Runner) -> Step:
-    """One step of each of a row of landers, with all that they meet.
+def full_step(state: State, inputs: Inputs, run: Runner) -> Step:
+    """One step of each of a row of landers, with all their contacts.
 
     Args:
         state: the landers; one whose episode is over stays as it is.
-        told: what they are told.
-        run: what calls the parts.
+        inputs: the inputs of the step.
+        run: calls the parts.
 
     Returns:
         The landers, their rewards, and whether their episodes have ended.
@@ -184,88 +221,94 @@ def advance(state: State, told: Told, run: Runner) -> Step:
     grounds = tuple(leg.on_ground for leg in legs)
     newest = tuple(leg.newest for leg in legs)
     of_all = ((x[0], *x) for x in (old, grounds, newest))
-    reached = tuple(map(_Reached, starts, *of_all))
-    of_hull, *of_legs = run.bodies(_meet, reached, state.terrain, state.over)
+    colliding = tuple(map(_CollidingBody, starts, *of_all))
+    of_hull, *of_legs = run.bodies(_collide, colliding, state.terrain, state.over)
     manifolds = tuple(tuple(found.manifolds[i] for found in of_legs) for i in range(2))
-    pushed = run.landers(
-        _push,
+    velocities = run.landers(
+        functools.partial(_velocities, run.layout),
         state.hull,
         tuple(leg.motion for leg in legs),
         tuple(leg.joint for leg in legs),
         grounds,
         (state.wind, state.turbulence),
-        told,
+        inputs,
         state.fresh,
         tuple(found.contacts for found in of_legs),
         manifolds,
         state.over,
     )
-    placed = run.landers(
-        _settle,
+    moved = run.landers(
+        functools.partial(_positions, run.layout),
         starts,
-        pushed.hull,
-        pushed.legs,
-        pushed.joints,
+        velocities.hull,
+        velocities.legs,
+        velocities.joints,
         manifolds,
         state.rest,
         state.over,
     )
-    leaving = tuple(
-        _Leaving(
+    solved = tuple(
+        _SolvedBody(
             starts[body],
-            placed.ends[body],
-            placed.speeds[body],
+            moved.places[body],
+            moved.speeds[body],
             of_legs[leg].contacts,
-            (pushed.pressed[0][leg], pushed.pressed[1][leg]),
+            (velocities.impulses[0][leg], velocities.impulses[1][leg]),
             of_legs[leg].on_ground,
         )
         for body, leg in enumerate((0, 0, 1))
     )
-    flown = run.bodies(_leave, leaving, state.terrain, placed.rest, state.over)
-    touches = of_hull.manifolds[0].first.feature
+    swept = run.bodies(_sweep, solved, state.terrain, moved.rest, state.over)
+    feature = of_hull.manifolds[0].first.feature
     newest = tuple(found.newest for found in of_legs)
-    return run.finish(_end, state, told, flown, pushed.joints, newest, placed.rest, touches)
+    return run.finish(_end, state, inputs, swept, velocities.joints, newest, moved.rest, feature)
 
 
-def _meet(is_hull: Array, body: _Reached, terrain: Sequence[Array], over: Array) -> Touch:
-    """What bodies touch where a step begins."""
+def _collide(
+    is_hull: Array, body: _CollidingBody, terrain: Sequence[Array], over: Array
+) -> Collision:
+    """The contacts of bodies where a step begins."""
     none = no_contact(body.place.angle)
     old = select(is_hull, (none, none), body.contacts)
-    newest = select(is_hull, -1, came_near(body.newest, body.place, terrain))
-    return touch(is_hull, body.place, old, body.on_ground & ~is_hull, newest, terrain, ~over)
+    newest = select(is_hull, -1, newest_edge(body.newest, body.place, terrain))
+    return collide(is_hull, body.place, old, body.on_ground & ~is_hull, newest, terrain, ~over)
 
 
-def _push(
+def _velocities(
+    layout: LegLayout,
     hull: Motion,
     legs: tuple[Motion, Motion],
     joints: tuple[Joint, Joint],
     grounds: tuple[Array, Array],
     gusts: tuple[Array, Array],
-    told: Told,
+    inputs: Inputs,
     fresh: Array,
     contacts: tuple[tuple[Contact, ...], tuple[Contact, ...]],
     manifolds: Manifolds,
     over: Array,
-    most: int = VELOCITY_ITERATIONS,
-) -> Pushed:
-    """Engines, wind and gravity, then hinges and contacts."""
-    world = told.world
-    fired = keep(fire(hull, obeyed(told, fresh), told.one, told.two))
-    calm = grounds[0] | grounds[1]
-    wind = select(calm, 0.0, gust(gusts[0]) * world.wind)
-    turbulence = select(calm, 0.0, gust(gusts[1]) * world.turbulence)
+    max_iterations: int = VELOCITY_ITERATIONS,
+) -> VelocitySolution:
+    """The velocities after engines, wind and gravity, joints and contacts."""
+    world = inputs.world
+    fired = materialise(fire(hull, action_taken(inputs, fresh), inputs.dispersion))
+    grounded = grounds[0] | grounds[1]
+    wind = select(grounded, 0.0, gust(gusts[0]) * world.wind)
+    turbulence = select(grounded, 0.0, gust(gusts[1]) * world.turbulence)
     fall = SECONDS * world.gravity
     velocity = fired.velocity
     speed = Speed(
         Vector(velocity.x + SECONDS * HULL.inverse_mass * wind, velocity.y + fall),
         fired.spin + SECONDS * HULL.inverse_inertia * turbulence,
     )
-    falling = (_fall(legs[0], fall), _fall(legs[1], fall))
+    falling = (_accelerate(legs[0], fall), _accelerate(legs[1], fall))
     moving = hull._replace(speed=speed)
-    return solve_velocities(moving, falling, joints, contacts, manifolds, ~over, most)
+    return solve_velocities(
+        layout, moving, falling, joints, contacts, manifolds, ~over, max_iterations
+    )
 
 
-def _settle(
+def _positions(
+    layout: LegLayout,
     starts: Sequence[Place],
     hull: Speed,
     legs: tuple[Speed, Speed],
@@ -273,34 +316,36 @@ def _settle(
     manifolds: Manifolds,
     rest: Array,
     over: Array,
-    most: int = POSITION_ITERATIONS,
-) -> Placed:
-    """Bodies move, positions are solved, and for how long nothing has moved is counted."""
+    max_iterations: int = POSITION_ITERATIONS,
+) -> Moved:
+    """The positions after integration and the position solver, and for how long nothing moved."""
     moved = [
-        keep(integrate(place, speed, SECONDS))
+        materialise(integrate(place, speed, SECONDS))
         for place, speed in zip(starts, (hull, *legs), strict=True)
     ]
     (speed, right, left), (end, right_end, left_end) = zip(*moved, strict=True)
-    limits = (joints[0].at, joints[1].at)
-    settled = solve_positions(end, (right_end, left_end), limits, manifolds, ~over, most)
-    still = settled.fits
+    limits = (joints[0].limit_state, joints[1].limit_state)
+    positions = solve_positions(
+        layout, end, (right_end, left_end), limits, manifolds, ~over, max_iterations
+    )
+    still = positions.solved
     for velocity, spin in (speed, right, left):
-        still = still & (dot(velocity, velocity) <= REST_SPEED**2) & ~(spin * spin > REST_SPIN**2)
-    ends = (settled.hull, *settled.legs)
-    rest = keep(select(still, rest + 1, 0))
-    return Placed((speed, right, left), ends, rest, settled.fits)
+        still = still & (dot(velocity, velocity) <= SLEEP_SPEED**2) & ~(spin * spin > SLEEP_SPIN**2)
+    places = (positions.hull, *positions.legs)
+    rest = materialise(select(still, rest + 1, 0))
+    return Moved((speed, right, left), places, rest, positions.solved)
 
 
-def _leave(
-    is_hull: Array, body: _Leaving, terrain: Sequence[Array], rest: Array, over: Array
-) -> Flown:
-    """The way of bodies through the step."""
+def _sweep(
+    is_hull: Array, body: _SolvedBody, terrain: Sequence[Array], rest: Array, over: Array
+) -> SweptBody:
+    """Bodies at the end of the step, after continuous collision."""
     none = no_contact(body.start.angle)
     first, second = (
-        stored(contact, pressed)
-        for contact, pressed in zip(body.contacts, body.pressed, strict=True)
+        store_impulses(contact, impulses)
+        for contact, impulses in zip(body.contacts, body.impulses, strict=True)
     )
-    return fly_on(
+    return solve_toi(
         is_hull,
         body.start,
         body.end,
@@ -314,29 +359,40 @@ def _leave(
 
 def _end(
     state: State,
-    told: Told,
-    flown: tuple[Flown, Flown, Flown],
+    inputs: Inputs,
+    swept: tuple[SweptBody, SweptBody, SweptBody],
     joints: tuple[Joint, Joint],
     newest: tuple[Array, Array],
     rest: Array,
-    touches: Array,
+    hull_feature: Array,
 ) -> Step:
-    """The landers at the end of the step."""
-    hull, *legs = flown
+    """The landers at the end of the step, their rewards and ends.
+
+    Args:
+        state: the landers at its beginning.
+        inputs: the inputs of the step.
+        swept: hull, right and left leg at its end.
+        joints: the joints after the velocity solver.
+        newest: `Leg.newest` of both legs.
+        rest: the number of steps since anything last moved.
+        hull_feature: the feature of the hull that touched the ground at the beginning, or -1.
+    """
+    hull, *legs = swept
     right, left = (
         Leg(Motion(end.place, end.speed), joint, *end.contacts, end.on_ground, near)
         for end, joint, near in zip(legs, joints, newest, strict=True)
     )
-    new = state._replace(hull=Motion(hull.place, hull.speed), right=right, left=left, rest=rest)
-    return judge(state, new, told, (touches >= 0) | hull.on_ground)
+    after = state._replace(hull=Motion(hull.place, hull.speed), right=right, left=left, rest=rest)
+    return outcome(state, after, inputs, (hull_feature >= 0) | hull.on_ground)
 
 
-def _fall(motion: Motion, fall: Array) -> Motion:
+def _accelerate(motion: Motion, fall: Array) -> Motion:
+    """A body after gravity has changed its velocity."""
     place, (velocity, spin) = motion
     return Motion(place, Speed(Vector(velocity.x, velocity.y + fall), spin))
 
 
-def _row(*parts: T) -> T:
-    """Rows one after another."""
+def _concatenate(*parts: T) -> T:
+    """Rows, one after another."""
     row: T = jax.tree.map(lambda *x: jnp.concatenate(x), *parts)
     return row

@@ -1,4 +1,4 @@
-"""A lander as a picture: the ground with its flags, the hull, the legs, and what fires."""
+"""A picture of a lander: the ground with its flags, the hull, the legs and the flame."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .state import Leg, Place, State
 __all__ = ["draw_lander"]
 
 FINE = 2
-"""How many times as large it is drawn, to be smooth when it is made small."""
+"""The factor by which it is drawn larger, to be smooth after it is scaled down."""
 SIZE = round(VIEW.x * PIXELS), round(VIEW.y * PIXELS)
 
-# Okabe and Ito's colours on a dark sky; they differ in lightness too.
+# The colours of Okabe and Ito on a dark sky, which differ in lightness too.
 SKY, GROUND, EDGE = "#0f1626", "#8d929b", "#dfe2e6"
 POLE, FLAG = "#ffffff", "#f0e442"
 SHELL, WINDOW, FOOT, FOOT_DOWN = "#56b4e9", "#0072b2", "#dfe2e6", "#009e73"
@@ -28,17 +28,17 @@ FLAME, GLOW = "#d55e00", "#f0e442"
 Points = Sequence[tuple[float, float]]
 
 PAD = (4 / EDGES * VIEW.x, 6 / EDGES * VIEW.x)
-"""From where to where the helipad reaches."""
+"""The two ends of the helipad."""
 MAIN_FLAME: Points = [(-6, -10), (6, -10), (0, -34)]
 RIGHT_FLAME: Points = [(17, 18), (17, 10), (35, 14)]
 LEFT_FLAME: Points = [(-x, y) for x, y in RIGHT_FLAME]
 FLAMES = {1: RIGHT_FLAME, 2: MAIN_FLAME, 3: LEFT_FLAME}
-"""Of each action, in the hull's pixels. What fires to the right pushes the lander to the left."""
+"""The flame of each action, in the hull's pixels. A flame to the right pushes to the left."""
 GLASS: Points = [(-9, 13), (9, 13), (11, 3), (-11, 3)]
 
 
 def draw_lander(state: State, action: int = 0) -> npt.NDArray[np.uint8]:
-    """One lander after an action, `[400, 600, 3]`, in red, green and blue.
+    """A lander after an action, as red, green and blue, `[400, 600, 3]`.
 
     Examples:
         >>> import jax
@@ -85,7 +85,7 @@ def _draw_leg(draw: ImageDraw.ImageDraw, leg: Leg) -> None:
 
 
 def _placed(place: Place, body: Body, points: Points) -> list[tuple[float, float]]:
-    """Points of a body, in its pixels, on the picture."""
+    """Points of a body, given in its pixels, on the picture."""
     angle, x, y = (float(value) for value in (place.angle, place.centre.x, place.centre.y))
     sin, cos = math.sin(angle), math.cos(angle)
     placed = []
@@ -96,5 +96,5 @@ def _placed(place: Place, body: Body, points: Points) -> list[tuple[float, float
 
 
 def _pixel(x: float, y: float) -> tuple[float, float]:
-    """Where a point of the world is drawn."""
+    """The pixel at which a point of the world is drawn."""
     return x * PIXELS * FINE, (VIEW.y - y) * PIXELS * FINE

@@ -1,9 +1,10 @@
-"""What is kept of a lander from one step to the next: plain numbers in named tuples."""
+"""The state of a lander, and what goes into a step and comes out of it: numbers in named tuples."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from .arrays.vectors import Array, Vector
@@ -11,6 +12,8 @@ from .game.terrain import EDGES
 
 __all__ = [
     "Contact",
+    "Dispersion",
+    "Inputs",
     "Joint",
     "Leg",
     "Motion",
@@ -19,80 +22,85 @@ __all__ = [
     "Speed",
     "State",
     "Step",
-    "kinds",
+    "World",
+    "no_contact",
+    "state_dtypes",
 ]
 
 
 class Place(NamedTuple):
-    """Where a body is."""
+    """The position of a body."""
 
     centre: Vector
-    """Of its mass."""
+    """The centre of mass."""
     angle: Array
 
 
 class Speed(NamedTuple):
-    """How a body moves."""
+    """The velocity of a body."""
 
     velocity: Vector
-    """Of its centre of mass."""
+    """The velocity of the centre of mass."""
     spin: Array
+    """The angular velocity."""
 
 
 class Motion(NamedTuple):
-    """Where a body is and how it moves."""
+    """The position and the velocity of a body."""
 
     place: Place
     speed: Speed
 
 
 class Joint(NamedTuple):
-    """What a hinge remembers: the impulses of the last step, which the next one begins with."""
+    """The impulses of a revolute joint in the last step, which warm-start the next one."""
 
-    pull: Vector
-    """Of the anchor."""
-    limit: Array
-    """Of the limit of its angle."""
-    motor: Array
-    at: Array
-    """-1 at its lower limit, 1 at its upper one, 0 between them."""
+    impulse: Vector
+    """The impulse that holds the anchors together."""
+    limit_impulse: Array
+    """The angular impulse of the limit."""
+    motor_impulse: Array
+    """The angular impulse of the motor."""
+    limit_state: Array
+    """-1 at the lower limit, 1 at the upper one, 0 between them."""
 
 
 class Point(NamedTuple):
-    """A point of contact, known again in the next step by the features that meet there."""
+    """A point of contact and its impulses in the last step."""
 
     feature: Array
-    """-1 where there is no point."""
-    normal: Array
-    """The impulse across the contact."""
-    tangent: Array
+    """The features that touch there, by which the next step recognises the point; -1 for no point.
+    """
+    normal_impulse: Array
+    tangent_impulse: Array
     """The impulse of friction."""
 
 
 class Contact(NamedTuple):
-    """A leg on an edge of the terrain."""
+    """The contact of a leg with an edge of the terrain."""
 
     edge: Array
-    """Its number, 10 for the floor; -1 where there is no contact."""
+    """The number of the edge, 10 for the floor; -1 for no contact."""
     first: Point
     second: Point
 
 
 class Leg(NamedTuple):
-    """A leg, its hinge, and its contacts with up to two edges."""
+    """A leg, its joint with the hull, and its contacts with up to two edges."""
 
     motion: Motion
     joint: Joint
     first: Contact
     second: Contact
     on_ground: Array
-    """What is observed. As in Gymnasium, it is False once a contact has ended, if another lasts."""
+    """The observed flag. As in Gymnasium it becomes False when a contact ends, even if another one
+    remains."""
     newest: Array
-    """The edge that it came near to last, 16 more if it is near to two; -1 if to none."""
+    """The edge that the leg came near to last, plus 16 if it is near two; -1 if it is near none."""
 
 
 class State(NamedTuple):
-    """One lander; `vmap`ped, every array has the axis of the landers."""
+    """The state of one lander; `vmap`ped, every array has an axis of landers."""
 
     hull: Motion
     right: Leg
@@ -101,31 +109,70 @@ class State(NamedTuple):
     terrain: tuple[Array, ...]
     """The height of the ground at x = 0, 2, ..., 20."""
     shaping: Array
-    """What the reward is the difference of."""
+    """The potential whose change is the reward."""
     rest: Array
-    """For how many steps nothing has moved."""
+    """The number of steps since anything last moved."""
     wind: Array
-    """Where in the pattern of gusts it is."""
+    """The position in the pattern of gusts."""
     turbulence: Array
+    """The position in the pattern of turbulence."""
     fresh: Array
-    """Before the step that `reset` takes: the legs are not yet in their place."""
+    """Is the next step that of `reset`? The legs are then not yet where the joints hold them."""
     over: Array
     """Has the episode ended? Then nothing changes any more."""
     broken: Array
-    """Has it ended because a number was not finite any more? Then the rest is as it was before."""
+    """Did it end because a number became infinite or NaN? The rest is then the state before that.
+    """
+
+
+class World(NamedTuple):
+    """The parameters of a lander's world, as arrays."""
+
+    gravity: Array
+    wind: Array
+    """The force of the strongest gust."""
+    turbulence: Array
+    """The torque of the strongest gust."""
+    height: Array
+    """The height in metres that is observed as 1."""
+
+
+class Dispersion(NamedTuple):
+    """Random numbers in [-1, 1) by which the nozzle of an engine is off in a step."""
+
+    along: Array
+    """The offset along the axis of the hull."""
+    across: Array
+    """The offset across it."""
+
+
+class Inputs(NamedTuple):
+    """What a step takes besides the state."""
+
+    action: Array
+    """0 nothing, 1 left engine, 2 main engine, 3 right engine."""
+    dispersion: Dispersion
+    world: World
 
 
 class Step(NamedTuple):
-    """What a step leads to."""
+    """The result of a step."""
 
     state: Any
-    """A `State`, or in `environment` its numbers."""
+    """A `State`, or in `environment` the packed numbers of one."""
     reward: Array
     terminated: Array
 
 
-def kinds() -> State:
-    """A state whose leaves are the kinds of its numbers."""
+def no_contact(like: Array) -> Contact:
+    """The contact of a leg in the air."""
+    none = jnp.full_like(like, -1, jnp.int32)
+    point = Point(none, jnp.zeros_like(like), jnp.zeros_like(like))
+    return Contact(none, point, point)
+
+
+def state_dtypes() -> State:
+    """A state whose leaves are the dtypes of its numbers."""
     number, whole, truth = np.float32, np.int32, np.bool_
     vector = Vector(number, number)
     motion = Motion(Place(vector, number), Speed(vector, number))

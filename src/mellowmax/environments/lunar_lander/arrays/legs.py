@@ -1,15 +1,13 @@
-"""Both legs of a lander, each treated in the same way.
+"""Two ways to lay out both legs of a lander, which are treated alike.
 
-On a CPU they are a pair, treated one after the other. In a kernel they are in one array, `[2, n]`:
-with a thread for each, neither waits for the other.
+On a CPU they are a pair of trees, computed one after the other. In a GPU kernel they are one tree
+of arrays `[2, n]`: each leg has its own thread, and neither waits for the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -17,47 +15,57 @@ from jax import lax
 
 from .vectors import Array
 
-__all__ = ["Both", "apart", "beside", "of_each", "side_by_side"]
+__all__ = ["PAIR", "STACKED", "BothLegs", "LegLayout"]
 
 T = TypeVar("T")
 
-Both: TypeAlias = Any
-"""Something of the right and of the left leg: a pair of trees, or a tree of arrays `[2, n]`."""
-
-_in_one_array: ContextVar[bool] = ContextVar("in_one_array", default=False)
+BothLegs: TypeAlias = Any
+"""Values of the right and the left leg: a pair of trees, or one tree of arrays `[2, n]`."""
 
 
-@contextmanager
-def side_by_side() -> Iterator[None]:
-    """While a program is traced within this, both legs are in one array."""
-    token = _in_one_array.set(True)
-    try:
-        yield
-    finally:
-        _in_one_array.reset(token)
+class LegLayout(Protocol):
+    """How the values of both legs are held together."""
+
+    def join(self, right: T, left: T) -> BothLegs:
+        """The values of two legs, held together."""
+
+    def split(self, both: BothLegs) -> tuple[Any, Any]:
+        """The values of the right and of the left leg."""
+
+    def map(self, function: Callable[..., Any], *both: BothLegs) -> BothLegs:
+        """What a function of one leg gives for each of the two."""
 
 
-def beside(right: T, left: T) -> Both:
-    """What two legs have, as what both have."""
-    if not _in_one_array.get():
+class _Pair:
+    """A pair of trees."""
+
+    def join(self, right: T, left: T) -> BothLegs:
         return right, left
-    return jax.tree.map(lambda a, b: jnp.where(_is_right(a), a[None], b[None]), right, left)
 
-
-def apart(both: Both) -> tuple[Any, Any]:
-    """What both legs have, as what the right and the left one have."""
-    if not _in_one_array.get():
+    def split(self, both: BothLegs) -> tuple[Any, Any]:
         right, left = both
         return right, left
-    return jax.tree.map(lambda x: _row(x, 0), both), jax.tree.map(lambda x: _row(x, 1), both)
+
+    def map(self, function: Callable[..., Any], *both: BothLegs) -> BothLegs:
+        right, left = (function(*each) for each in zip(*both, strict=True))
+        return right, left
 
 
-def of_each(function: Callable[..., Any], *both: Both) -> Both:
-    """What a function gives for each leg."""
-    if _in_one_array.get():
+class _Stacked:
+    """One tree of arrays `[2, n]`."""
+
+    def join(self, right: T, left: T) -> BothLegs:
+        return jax.tree.map(lambda a, b: jnp.where(_is_right(a), a[None], b[None]), right, left)
+
+    def split(self, both: BothLegs) -> tuple[Any, Any]:
+        return jax.tree.map(lambda x: _row(x, 0), both), jax.tree.map(lambda x: _row(x, 1), both)
+
+    def map(self, function: Callable[..., Any], *both: BothLegs) -> BothLegs:
         return function(*both)
-    right, left = (function(*each) for each in zip(*both, strict=True))
-    return right, left
+
+
+PAIR: LegLayout = _Pair()
+STACKED: LegLayout = _Stacked()
 
 
 def _is_right(like: Array) -> Array:
@@ -65,7 +73,7 @@ def _is_right(like: Array) -> Array:
 
 
 def _row(x: Array, number: int) -> Array:
-    """A row of two. Kernels know a maximum, and no index."""
+    """One of two rows: a kernel can take a maximum, but cannot index."""
     if x.dtype == jnp.bool_:
         return _row(x.astype(jnp.float32), number) > 0.0
     chosen = _is_right(x) if number == 0 else ~_is_right(x)

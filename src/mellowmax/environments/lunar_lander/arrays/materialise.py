@@ -1,12 +1,15 @@
-"""Intermediate results that a CPU's compiler is to keep, instead of computing them again.
+"""Intermediate results that XLA on a CPU stores, so that it does not compute them again.
 
-XLA on a CPU makes one loop for each result, and computes in each of them again all that leads to it
-from the last result that was kept: of a long chain of short formulas, as physics is, it would make
-hundreds of times the work. A quotient counts as too expensive to be computed again, so a division
-by a number that only the running program knows to be 1 keeps a result where it is. It changes no
-bit.
+XLA on a CPU makes one loop for each result, and recomputes in each loop everything since the last
+stored result. Physics is a long chain of short formulas, so that would be hundreds of times the
+work. XLA counts a division as too expensive to be recomputed: a division by 1 stores a result, as
+long as the compiler cannot know that the divisor is 1. It changes no bit.
 
-Inside a kernel for an accelerator there is no unit, and nothing is divided.
+`materialise_with` sets the divisor for a whole trace. As an argument it would be one of nearly
+every function of the physics, most of which would only pass it on. Without a divisor `materialise`
+does nothing: so it is inside a GPU kernel.
+
+`python benchmarks/lunar_lander_speed.py --recompute` shows what happens without it.
 """
 
 from __future__ import annotations
@@ -21,34 +24,38 @@ import jax.numpy as jnp
 
 from .vectors import Array
 
-__all__ = ["keep", "kept_by"]
+__all__ = ["materialise", "materialise_with"]
 
 T = TypeVar("T")
 
-_unit: ContextVar[Array | None] = ContextVar("unit", default=None)
+_divisor: ContextVar[Array | None] = ContextVar("divisor", default=None)
 
 
 @contextmanager
-def kept_by(unit: Array) -> Iterator[None]:
-    """While a program is traced within this, `keep` divides by the unit."""
-    token = _unit.set(unit)
+def materialise_with(one: Array) -> Iterator[None]:
+    """While a program is traced inside this, `materialise` divides by `one`.
+
+    Args:
+        one: the number 1, computed in a way that only the running program knows its value.
+    """
+    token = _divisor.set(one)
     try:
         yield
     finally:
-        _unit.reset(token)
+        _divisor.reset(token)
 
 
-def keep(tree: T) -> T:
-    """The same numbers, computed once."""
-    unit = _unit.get()
-    if unit is None:
+def materialise(tree: T) -> T:
+    """The same numbers, which XLA on a CPU stores instead of computing them wherever they occur."""
+    one = _divisor.get()
+    if one is None:
         return tree
 
-    def one(x: Array) -> Array:
+    def store(x: Array) -> Array:
         if not isinstance(x, jax.Array):
             return x
-        kept = x.astype(jnp.float32) / unit
-        return kept > 0.5 if x.dtype == jnp.bool_ else kept.astype(x.dtype)
+        stored = x.astype(jnp.float32) / one
+        return stored > 0.5 if x.dtype == jnp.bool_ else stored.astype(x.dtype)
 
-    kept: T = jax.tree.map(one, tree)
-    return kept
+    stored: T = jax.tree.map(store, tree)
+    return stored

@@ -1,6 +1,7 @@
 """Vectors of the plane, rotations and poses, made of plain arrays: one number for each lander.
 
-Nothing here stacks arrays: what is written with these is traced on a CPU and inside a kernel alike.
+Nothing here stacks arrays, which a kernel cannot do: code that is written with these functions is
+traced on a CPU and inside a kernel alike.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ __all__ = [
 ]
 
 Array: TypeAlias = jax.Array
-"""One number for each lander of a block: `[block]`, or no axis for a single one."""
+"""One number for each lander of a block, `[block]`; a scalar for a single lander."""
 
 T = TypeVar("T")
 
 
 class Vector(NamedTuple):
-    """A vector of the plane; its sums and multiples are those of vectors, not of tuples."""
+    """A vector of the plane. `+` and `*` are those of vectors, not of tuples."""
 
     x: Any
     y: Any
@@ -61,54 +62,55 @@ class Vector(NamedTuple):
 
 
 class Rotation(NamedTuple):
-    """A rotation, by its sine and cosine."""
+    """A rotation, given by its sine and cosine (`b2Rot`)."""
 
     sin: Array
     cos: Array
 
-    def turn(self, v: Vector) -> Vector:
-        """A vector of the body in the world."""
+    def rotate(self, v: Vector) -> Vector:
+        """From the frame of the body to that of the world."""
         return Vector(self.cos * v.x - self.sin * v.y, self.sin * v.x + self.cos * v.y)
 
-    def turn_back(self, v: Vector) -> Vector:
-        """A vector of the world in the body."""
+    def rotate_back(self, v: Vector) -> Vector:
+        """From the frame of the world to that of the body."""
         return Vector(self.cos * v.x + self.sin * v.y, self.cos * v.y - self.sin * v.x)
 
 
 class Pose(NamedTuple):
-    """Where a body is: its origin, and how it is turned."""
+    """Where a body is: its origin and its rotation (`b2Transform`)."""
 
     origin: Vector
     rotation: Rotation
 
-    def place(self, point: Vector) -> Vector:
-        """A point of the body in the world."""
-        return self.rotation.turn(point) + self.origin
+    def to_world(self, point: Vector) -> Vector:
+        """A point of the body, in the frame of the world."""
+        return self.rotation.rotate(point) + self.origin
 
-    def find(self, point: Vector) -> Vector:
-        """A point of the world in the body."""
-        return self.rotation.turn_back(point - self.origin)
+    def to_body(self, point: Vector) -> Vector:
+        """A point of the world, in the frame of the body."""
+        return self.rotation.rotate_back(point - self.origin)
 
 
 def anywhere(condition: Array) -> Array:
-    """Is it so anywhere in the block? Kernels know a maximum, and no `any`."""
+    """Is a condition true for any lander of the block? Kernels have a maximum, but no `any`."""
     return jnp.max(condition.astype(jnp.int32)) > 0
 
 
 def clip(x: Array, low: float | Array, high: float | Array) -> Array:
-    """A number, brought between two others. `jnp.clip` would pass through 64 bits."""
+    """The nearest number between two bounds. `jnp.clip` would compute in 64 bits."""
     return jnp.minimum(jnp.maximum(x, low), high)
 
 
 def rotation(angle: Array) -> Rotation:
     """The rotation by an angle.
 
-    Sine and cosine together, to a rounding error or two for angles of up to some thousand turns:
-    in half the instructions of the two apart, and none of them is a branch. A greater angle gives a
-    pair of numbers between -1 and 1.
+    Sine and cosine are computed together, without a branch and in half the instructions that two
+    separate calls take. They are right to one or two rounding errors for angles of up to some
+    thousand turns. A greater angle gives some pair of numbers between -1 and 1.
     """
     quarters = jnp.floor(angle * (2 / math.pi) + 0.5)
-    # A quarter turn in three parts, of which the first have so few bits that a product is exact.
+    # A quarter turn as the sum of three parts. The first two have so few bits that their products
+    # are exact.
     rest = ((angle - quarters * 1.5703125) - quarters * 4.837512969970703e-4) - (
         quarters * 7.549789948768648e-8
     )
@@ -118,21 +120,22 @@ def rotation(angle: Array) -> Rotation:
     sin = sin * square * rest + rest
     cos = (2.443315711809948e-5 * square - 1.388731625493765e-3) * square + 4.166664568298827e-2
     cos = cos * square * square - 0.5 * square + 1.0
-    # A number this great has its whole part in its lowest bits: faster than to convert it.
-    which = lax.bitcast_convert_type(quarters + 1.5 * 2.0**23, jnp.int32)
-    odd = (which & 1) == 1
+    # The sum is so great that the lowest bits of its representation are the whole number
+    # `quarters`. Reading them is faster than a conversion.
+    quadrant = lax.bitcast_convert_type(quarters + 1.5 * 2.0**23, jnp.int32)
+    odd = (quadrant & 1) == 1
     sin, cos = select(odd, cos, sin), select(odd, sin, cos)
-    return Rotation(_negative_if(which & 2, sin), _negative_if((which + 1) & 2, cos))
+    return Rotation(_flip_sign(quadrant & 2, sin), _flip_sign((quadrant + 1) & 2, cos))
 
 
-def _negative_if(two: Array, x: Array) -> Array:
-    """A number where another one is 0, its negative where that is 2: the bit of its sign."""
-    bits = lax.bitcast_convert_type(x, jnp.int32) ^ (two << 30)
+def _flip_sign(flag: Array, x: Array) -> Array:
+    """`x` where the flag is 0, `-x` where it is 2, by means of the sign bit."""
+    bits = lax.bitcast_convert_type(x, jnp.int32) ^ (flag << 30)
     return lax.bitcast_convert_type(bits, jnp.float32)
 
 
 def pose_at(centre: Vector, angle: Array, local_centre: Any) -> Pose:
-    """The pose of a body from its centre of mass, which lies `local_centre` above its origin."""
+    """The pose of a body whose centre of mass lies `local_centre` above its origin."""
     turned = rotation(angle)
     return Pose(
         Vector(centre.x + turned.sin * local_centre, centre.y - turned.cos * local_centre), turned
@@ -145,39 +148,39 @@ def dot(a: Vector, b: Vector) -> Any:
 
 
 def cross(a: Vector, b: Vector) -> Any:
-    """The outer product."""
+    """The cross product, a number in the plane."""
     return a.x * b.y - a.y * b.x
 
 
 def length(v: Vector) -> Any:
-    """How long a vector is."""
+    """The length of a vector."""
     return jnp.sqrt(dot(v, v))
 
 
 def left_of(v: Vector) -> Vector:
-    """The vector a quarter turn to the left."""
+    """A vector, turned a quarter turn to the left."""
     return Vector(-v.y, v.x)
 
 
 def right_of(v: Vector) -> Vector:
-    """The vector a quarter turn to the right."""
+    """A vector, turned a quarter turn to the right."""
     return Vector(v.y, -v.x)
 
 
 def select(condition: Array, yes: Any, no: Any) -> Any:
-    """`jnp.where` for trees of arrays and plain numbers, which become numbers of 32 bits."""
+    """`jnp.where` for trees of arrays and Python numbers, which become 32-bit numbers."""
 
-    def one(a: Any, b: Any) -> Array:
-        kinds = [x.dtype for x in (a, b) if isinstance(x, jax.Array)]
-        kind = kinds[0] if kinds else np.int32 if isinstance(a, int) else np.float32
-        a, b = (x if isinstance(x, jax.Array) else np.asarray(x, kind)[()] for x in (a, b))
+    def choose(a: Any, b: Any) -> Array:
+        dtypes = [x.dtype for x in (a, b) if isinstance(x, jax.Array)]
+        dtype = dtypes[0] if dtypes else np.int32 if isinstance(a, int) else np.float32
+        a, b = (x if isinstance(x, jax.Array) else np.asarray(x, dtype)[()] for x in (a, b))
         return jnp.where(condition, a, b)
 
-    return jax.tree.map(one, yes, no)
+    return jax.tree.map(choose, yes, no)
 
 
 def lookup(index: Array, entries: Sequence[T]) -> T:
-    """The entry with an index of each lander; the last one for an index past the end."""
+    """The entry at the index of each lander; the last entry for any other index."""
     chosen = entries[-1]
     for i in range(len(entries) - 2, -1, -1):
         chosen = select(index == i, entries[i], chosen)

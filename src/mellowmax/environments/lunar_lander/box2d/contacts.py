@@ -1,8 +1,8 @@
-"""The contacts of a leg: found, known again, and solved one after another.
+"""The contacts of a body with edges of the ground: recognised, prepared and solved.
 
-A contact pushes and never pulls, and its friction is no more than a part of the push. Two points of
-one edge are pushed together, by the first of four cases that solves them: both push, the first
-alone, the second alone, none.
+A contact pushes and never pulls, and its friction is at most a fraction of the push. The two points
+of a contact are pushed together (the block solver of `b2ContactSolver`): of four cases, both points
+push, the first alone, the second alone, or none, the first that fits is taken.
 """
 
 from __future__ import annotations
@@ -11,84 +11,92 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from ..arrays.materialise import keep
+from ..arrays.materialise import materialise
 from ..arrays.vectors import Array, Pose, Vector, clip, cross, dot, pose_at, right_of, select
-from ..game.bodies import (
-    FLOOR_FRICTION,
-    LINEAR_SLOP,
-    MAX_LINEAR_CORRECTION,
-    RADIUS,
-    TERRAIN_FRICTION,
-    Body,
-)
+from ..game.bodies import FLOOR_FRICTION, TERRAIN_FRICTION
 from ..game.terrain import FLOOR
 from ..state import Contact, Place, Point, Speed
 from .manifold import Manifold, ManifoldPoint
+from .settings import LINEAR_SLOP, MAX_LINEAR_CORRECTION, RADIUS
+from .shapes import MassData
 
 __all__ = [
-    "ContactRow",
-    "PointRow",
-    "Pressed",
-    "Weight",
-    "correct_position",
-    "friction_on",
-    "moved",
-    "no_contact",
+    "ContactConstraint",
+    "ContactImpulses",
+    "PointConstraint",
+    "manifold_at",
+    "match_impulses",
+    "mixed_friction",
+    "on_ground_after",
     "prepare",
-    "press",
-    "remember",
-    "stored",
-    "touch_events",
+    "solve_position",
+    "solve_velocity",
+    "store_impulses",
     "warm_start",
-    "weight_of",
 ]
 
 
-class Weight(NamedTuple):
-    """The inverse mass and inertia of a body, and how far its centre is above its origin."""
+class PointConstraint(NamedTuple):
+    """How the impulses at a point of contact change the velocity of the body."""
 
-    inverse_mass: float | Array
-    inverse_inertia: float | Array
-    centre: float | Array
-
-
-def no_contact(like: Array) -> Contact:
-    """The contact of a leg in the air."""
-    none = jnp.full_like(like, -1, jnp.int32)
-    point = Point(none, jnp.zeros_like(like), jnp.zeros_like(like))
-    return Contact(none, point, point)
-
-
-def weight_of(body: Body) -> Weight:
-    """The weight of a body."""
-    return Weight(body.inverse_mass, body.inverse_inertia, body.centre)
+    active: Array
+    normal_arm: Array
+    """The lever arm of the normal impulse about the centre of mass."""
+    tangent_arm: Array
+    """The lever arm of friction."""
+    inverse_normal_mass: Array
+    """The change of the normal velocity by a normal impulse of 1."""
+    normal_mass: Array
+    tangent_mass: Array
 
 
-def friction_on(edge: Array, friction: float | Array) -> Array:
-    """The friction of a body on an edge."""
+class ContactConstraint(NamedTuple):
+    """What the velocity solver needs of a contact and does not change."""
+
+    normal: Vector
+    friction: Array
+    first: PointConstraint
+    second: PointConstraint
+    k12: Array
+    """The change of the normal velocity at one point by a normal impulse of 1 at the other."""
+    minus_inverse: tuple[Array, Array, Array]
+    """Minus the inverse of the matrix of both normal impulses: entries 11, 12, 22."""
+
+
+class ContactImpulses(NamedTuple):
+    """The impulses of the two points of a contact."""
+
+    first_normal: Array
+    second_normal: Array
+    first_tangent: Array
+    second_tangent: Array
+
+
+def mixed_friction(edge: Array, friction: float | Array) -> Array:
+    """The friction between a body and an edge: the geometric mean of both."""
     ground = select(edge == FLOOR, FLOOR_FRICTION, TERRAIN_FRICTION)
     return jnp.sqrt(ground * friction)
 
 
-def touch_events(
+def on_ground_after(
     on_ground: Array,
     old: tuple[Contact, Contact],
     new: tuple[Contact, Contact],
     newest: Array | None = None,
 ) -> Array:
-    """Whether a leg is said to be on the ground, from the contacts that begin and end.
+    """The observed flag of a leg after the events of contacts that begin and end.
 
-    What is heard last counts. Box2D looks at the newest contact first, so where that one ends and
-    another begins, the leg is on the ground; the other way round it is not.
+    The last event counts. Box2D looks at the newest contact first: if that one ends and another
+    begins, the leg is on the ground; the other way round it is not.
 
     Args:
-        on_ground: whether it was.
-        old: its contacts before.
-        new: its contacts now.
-        newest: the edge of its newest contact; None if that is one that begins.
+        on_ground: the flag before.
+        old: the contacts before.
+        new: the contacts now.
+        newest: the edge of the newest contact; None if it is one that begins.
     """
     begins = ends = jnp.zeros_like(on_ground)
-    first = jnp.zeros_like(on_ground)
+    newest_ends = jnp.zeros_like(on_ground)
     for contact in new:
         known = (contact.edge == old[0].edge) | (contact.edge == old[1].edge)
         begins = begins | ((contact.edge >= 0) & ~known)
@@ -97,97 +105,83 @@ def touch_events(
         ended = (contact.edge >= 0) & ~lasts
         ends = ends | ended
         if newest is not None:
-            first = first | (ended & (contact.edge == newest))
-    return ((on_ground | begins) & ~ends) | (begins & first)
+            newest_ends = newest_ends | (ended & (contact.edge == newest))
+    return ((on_ground | begins) & ~ends) | (begins & newest_ends)
 
 
-class PointRow(NamedTuple):
-    """What a point of contact does to the body that it pushes."""
+def match_impulses(old: tuple[Contact, ...], edge: Array, manifold: Manifold) -> Contact:
+    """The contact of a manifold, with the impulses that its points had in the last step.
 
-    active: Array
-    arm: Array
-    """Of the push, about the centre of mass."""
-    tangent_arm: Array
-    inverse_mass: Array
-    """How much an impulse of 1 changes the speed there."""
-    mass: Array
-    tangent_mass: Array
+    Args:
+        old: the contacts of the body in the last step.
+        edge: the edge of the manifold.
+        manifold: the manifold now.
+    """
 
-
-class ContactRow(NamedTuple):
-    """A contact as the solver of the velocities has it: all that a step does not change."""
-
-    normal: Vector
-    friction: Array
-    first: PointRow
-    second: PointRow
-    coupling: Array
-    """What a push at one point does to the speed at the other."""
-    inverse: tuple[Array, Array, Array]
-    """Of the symmetric matrix of both, negative."""
-
-
-class Pressed(NamedTuple):
-    """The impulses of a contact: across and along, of the first and the second point."""
-
-    first: Array
-    second: Array
-    first_tangent: Array
-    second_tangent: Array
-
-
-def remember(old: tuple[Contact, ...], edge: Array, manifold: Manifold) -> Contact:
-    """The contact of a manifold with the impulses that its points had in the last step."""
-
-    def known(point: ManifoldPoint) -> Point:
+    def match(point: ManifoldPoint) -> Point:
         normal = tangent = jnp.zeros_like(point.separation)
-        there = point.feature >= 0
+        exists = point.feature >= 0
         for contact in old:
-            # Of two points with the same feature the first one counts.
+            # If two points have the same feature, the first one counts.
             for before in (contact.second, contact.first):
-                same = there & (contact.edge == edge) & (before.feature == point.feature)
-                normal = select(same, before.normal, normal)
-                tangent = select(same, before.tangent, tangent)
+                same = exists & (contact.edge == edge) & (before.feature == point.feature)
+                normal = select(same, before.normal_impulse, normal)
+                tangent = select(same, before.tangent_impulse, tangent)
         return Point(point.feature, normal, tangent)
 
-    first, second = known(manifold.first), known(manifold.second)
+    first, second = match(manifold.first), match(manifold.second)
     return Contact(select(manifold.touches, edge, -1), first, second)
 
 
-def stored(contact: Contact, pressed: Pressed) -> Contact:
-    """A contact with the impulses that were found for it."""
+def store_impulses(contact: Contact, impulses: ContactImpulses) -> Contact:
+    """A contact with the impulses that the solver found, for the next step."""
     first, second = contact.first, contact.second
     return contact._replace(
-        first=first._replace(normal=pressed.first, tangent=pressed.first_tangent),
-        second=second._replace(normal=pressed.second, tangent=pressed.second_tangent),
+        first=first._replace(
+            normal_impulse=impulses.first_normal, tangent_impulse=impulses.first_tangent
+        ),
+        second=second._replace(
+            normal_impulse=impulses.second_normal, tangent_impulse=impulses.second_tangent
+        ),
     )
 
 
-def prepare(manifold: Manifold, friction: Array, centre: Vector, weight: Weight) -> ContactRow:
-    """A contact, ready for the solver of the velocities."""
+def prepare(
+    manifold: Manifold, friction: Array, centre: Vector, mass: MassData
+) -> ContactConstraint:
+    """The constraint of a contact.
+
+    Args:
+        manifold: its manifold.
+        friction: the mixed friction of body and edge.
+        centre: the body's centre of mass.
+        mass: the mass of the body.
+    """
     normal = manifold.normal
     tangent = right_of(normal)
     reference = select(manifold.on_edge, normal, -normal)
 
-    def row(point: ManifoldPoint) -> PointRow:
-        # The point lies in the middle between the skins.
+    def prepare_point(point: ManifoldPoint) -> PointConstraint:
+        # The point lies halfway between the two skins.
         place = point.place - 0.5 * point.separation * reference
         arm = place - centre
-        across, along = cross(arm, normal), cross(arm, tangent)
-        across, along = keep((across, along))
-        k = weight.inverse_mass + weight.inverse_inertia * across * across
-        k_along = weight.inverse_mass + weight.inverse_inertia * along * along
-        return PointRow(point.feature >= 0, across, along, k, 1.0 / k, 1.0 / k_along)
+        normal_arm, tangent_arm = cross(arm, normal), cross(arm, tangent)
+        normal_arm, tangent_arm = materialise((normal_arm, tangent_arm))
+        k = mass.inverse_mass + mass.inverse_inertia * normal_arm * normal_arm
+        k_tangent = mass.inverse_mass + mass.inverse_inertia * tangent_arm * tangent_arm
+        return PointConstraint(
+            point.feature >= 0, normal_arm, tangent_arm, k, 1.0 / k, 1.0 / k_tangent
+        )
 
-    first, second = row(manifold.first), row(manifold.second)
-    k11, k22 = first.inverse_mass, second.inverse_mass
-    k12 = weight.inverse_mass + weight.inverse_inertia * first.arm * second.arm
+    first, second = prepare_point(manifold.first), prepare_point(manifold.second)
+    k11, k22 = first.inverse_normal_mass, second.inverse_normal_mass
+    k12 = mass.inverse_mass + mass.inverse_inertia * first.normal_arm * second.normal_arm
     determinant = k11 * k22 - k12 * k12
-    # Points too close to each other are one.
+    # Points that are too close to each other count as one.
     distinct = k11 * k11 < 1000.0 * determinant
     second = second._replace(active=second.active & first.active & distinct)
     scale = -1.0 / select(second.active, determinant, 1.0)
-    return ContactRow(
+    return ContactConstraint(
         normal,
         friction,
         first,
@@ -197,134 +191,174 @@ def prepare(manifold: Manifold, friction: Array, centre: Vector, weight: Weight)
     )
 
 
-def moved(manifold: Manifold, place: Place, weight: Weight) -> Manifold:
-    """A manifold once its body has moved, with the same features."""
-    pose = pose_at(place.centre, place.angle, weight.centre)
+def manifold_at(manifold: Manifold, place: Place, mass: MassData) -> Manifold:
+    """A manifold after its body has moved to another place, with the same features."""
+    pose = pose_at(place.centre, place.angle, mass.centre)
     on_edge = manifold.on_edge
     reference = select(
-        on_edge, manifold.reference_normal, pose.rotation.turn(manifold.reference_normal)
+        on_edge, manifold.reference_normal, pose.rotation.rotate(manifold.reference_normal)
     )
-    plane = select(on_edge, manifold.reference_point, pose.place(manifold.reference_point))
+    plane = select(on_edge, manifold.reference_point, pose.to_world(manifold.reference_point))
 
-    def point(old: ManifoldPoint) -> ManifoldPoint:
-        where = select(on_edge, pose.place(old.fixed), old.fixed)
+    def move(old: ManifoldPoint) -> ManifoldPoint:
+        where = select(on_edge, pose.to_world(old.local), old.local)
         return old._replace(place=where, separation=dot(where - plane, reference))
 
-    pose, reference, plane = keep((pose, reference, plane))
+    pose, reference, plane = materialise((pose, reference, plane))
     return manifold._replace(
         normal=select(on_edge, reference, -reference),
-        first=point(manifold.first),
-        second=point(manifold.second),
+        first=move(manifold.first),
+        second=move(manifold.second),
     )
 
 
 def warm_start(
-    row: ContactRow, contact: Contact, speed: Speed, weight: Weight
-) -> tuple[Pressed, Speed]:
-    """The impulses that a contact begins with, and how the body moves once they are applied."""
-    pressed = Pressed(
-        contact.first.normal, contact.second.normal, contact.first.tangent, contact.second.tangent
+    constraint: ContactConstraint, contact: Contact, speed: Speed, mass: MassData
+) -> tuple[ContactImpulses, Speed]:
+    """The impulses of the last step, and the velocity of the body after them."""
+    impulses = ContactImpulses(
+        contact.first.normal_impulse,
+        contact.second.normal_impulse,
+        contact.first.tangent_impulse,
+        contact.second.tangent_impulse,
     )
     velocity, spin = speed
-    tangent = right_of(row.normal)
-    for point, push, rub in (
-        (row.first, pressed.first, pressed.first_tangent),
-        (row.second, pressed.second, pressed.second_tangent),
+    tangent = right_of(constraint.normal)
+    for point, normal_impulse, tangent_impulse in (
+        (constraint.first, impulses.first_normal, impulses.first_tangent),
+        (constraint.second, impulses.second_normal, impulses.second_tangent),
     ):
-        push, rub = select(point.active, push, 0.0), select(point.active, rub, 0.0)
-        velocity += weight.inverse_mass * (push * row.normal + rub * tangent)
-        spin += weight.inverse_inertia * (push * point.arm + rub * point.tangent_arm)
-    return pressed, Speed(velocity, spin)
+        push = select(point.active, normal_impulse, 0.0)
+        rub = select(point.active, tangent_impulse, 0.0)
+        velocity += mass.inverse_mass * (push * constraint.normal + rub * tangent)
+        spin += mass.inverse_inertia * (push * point.normal_arm + rub * point.tangent_arm)
+    return impulses, Speed(velocity, spin)
 
 
-def press(row: ContactRow, pressed: Pressed, speed: Speed, weight: Weight) -> tuple[Pressed, Speed]:
-    """One pass over a contact: friction at each point, then the push of both."""
+def solve_velocity(
+    constraint: ContactConstraint, impulses: ContactImpulses, speed: Speed, mass: MassData
+) -> tuple[ContactImpulses, Speed]:
+    """One iteration of a contact: friction at each point, then the normal impulses of both."""
+    tangents, speed = _solve_friction(constraint, impulses, speed, mass)
+    changes, speed = _solve_normals(constraint, impulses, speed, mass)
+    impulses = ContactImpulses(
+        impulses.first_normal + changes[0], impulses.second_normal + changes[1], *tangents
+    )
+    return impulses, materialise(speed)
+
+
+def _solve_friction(
+    constraint: ContactConstraint, impulses: ContactImpulses, speed: Speed, mass: MassData
+) -> tuple[list[Array], Speed]:
+    """The tangent impulses of both points, and the velocity after them."""
     velocity, spin = speed
-    tangent = right_of(row.normal)
-    first, second = row.first, row.second
-    rubs = []
-    for point, pushed, rubbed in (
-        (first, pressed.first, pressed.first_tangent),
-        (second, pressed.second, pressed.second_tangent),
+    tangent = right_of(constraint.normal)
+    tangents = []
+    for point, normal_impulse, old in (
+        (constraint.first, impulses.first_normal, impulses.first_tangent),
+        (constraint.second, impulses.second_normal, impulses.second_tangent),
     ):
         slip = dot(velocity, tangent) + spin * point.tangent_arm
-        most = row.friction * pushed
-        impulse = clip(rubbed - point.tangent_mass * slip, -most, most)
-        change = keep(select(point.active, impulse - rubbed, 0.0))
-        velocity += weight.inverse_mass * change * tangent
-        spin += weight.inverse_inertia * change * point.tangent_arm
-        rubs.append(rubbed + change)
+        most = constraint.friction * normal_impulse
+        new = clip(old - point.tangent_mass * slip, -most, most)
+        change = materialise(select(point.active, new - old, 0.0))
+        velocity += mass.inverse_mass * change * tangent
+        spin += mass.inverse_inertia * change * point.tangent_arm
+        tangents.append(old + change)
+    return tangents, materialise(Speed(velocity, spin))
 
-    velocity, spin = keep((velocity, spin))
-    along = dot(velocity, row.normal)
-    speed1, speed2 = along + spin * first.arm, along + spin * second.arm
-    alone = jnp.maximum(pressed.first - first.mass * speed1, 0.0)
 
-    # The speeds if both points had not been pushed yet: b of `speed = K push + b`.
-    b1 = speed1 - (first.inverse_mass * pressed.first + row.coupling * pressed.second)
-    b2 = speed2 - (row.coupling * pressed.first + second.inverse_mass * pressed.second)
-    b1, b2, alone = keep((b1, b2, alone))
-    i11, i12, i22 = row.inverse
+def _solve_normals(
+    constraint: ContactConstraint, impulses: ContactImpulses, speed: Speed, mass: MassData
+) -> tuple[tuple[Array, Array], Speed]:
+    """The changes of the normal impulses of both points, and the velocity after them."""
+    velocity, spin = speed
+    first, second = constraint.first, constraint.second
+    old1, old2 = impulses.first_normal, impulses.second_normal
+    along = dot(velocity, constraint.normal)
+    speed1, speed2 = along + spin * first.normal_arm, along + spin * second.normal_arm
+    alone = jnp.maximum(old1 - first.normal_mass * speed1, 0.0)
+
+    # The normal velocities without the impulses so far: b in `velocity = K impulse + b`.
+    b1 = speed1 - (first.inverse_normal_mass * old1 + constraint.k12 * old2)
+    b2 = speed2 - (constraint.k12 * old1 + second.inverse_normal_mass * old2)
+    b1, b2, alone = materialise((b1, b2, alone))
+    new1, new2 = _block_solution(constraint, b1, b2, old1, old2, alone)
+
+    change1 = materialise(select(first.active, new1 - old1, 0.0))
+    change2 = materialise(select(second.active, new2 - old2, 0.0))
+    velocity += mass.inverse_mass * (change1 + change2) * constraint.normal
+    spin += mass.inverse_inertia * (change1 * first.normal_arm + change2 * second.normal_arm)
+    return (change1, change2), Speed(velocity, spin)
+
+
+def _block_solution(
+    constraint: ContactConstraint, b1: Array, b2: Array, old1: Array, old2: Array, alone: Array
+) -> tuple[Array, Array]:
+    """The normal impulses of two points, neither of which pulls or lets the body sink in.
+
+    Args:
+        constraint: the contact.
+        b1: the normal velocity at the first point without impulses.
+        b2: that at the second point.
+        old1: the impulse at the first point so far, which stays if no case fits.
+        old2: that at the second point.
+        alone: the impulse at the first point where there is no second one.
+    """
+    first, second = constraint.first, constraint.second
+    i11, i12, i22 = constraint.minus_inverse
     both1, both2 = i11 * b1 + i12 * b2, i12 * b1 + i22 * b2
-    # What the first or the second point pulls with if it is alone.
-    one, two = first.mass * b1, second.mass * b2
+    # Minus the impulse of the first point, and of the second, if it is alone.
+    one, two = first.normal_mass * b1, second.normal_mass * b2
     by_both = (both1 >= 0.0) & (both2 >= 0.0)
-    by_first = (one <= 0.0) & (b2 - row.coupling * one >= 0.0)
-    by_second = (two <= 0.0) & (b1 - row.coupling * two >= 0.0)
+    by_first = (one <= 0.0) & (b2 - constraint.k12 * one >= 0.0)
+    by_second = (two <= 0.0) & (b1 - constraint.k12 * two >= 0.0)
     by_none = (b1 >= 0.0) & (b2 >= 0.0)
     zero = jnp.zeros_like(one)
     one, two = zero - one, zero - two
-    push1 = select(by_none, zero, pressed.first)
-    push2 = select(by_none, zero, pressed.second)
-    push1, push2 = select(by_second, (zero, two), (push1, push2))
-    push1, push2 = select(by_first, (one, zero), (push1, push2))
-    push1, push2 = select(by_both, (both1, both2), (push1, push2))
-    push1 = select(second.active, push1, alone)
-    push2 = select(second.active, push2, zero)
-
-    change1 = keep(select(first.active, push1 - pressed.first, 0.0))
-    change2 = keep(select(second.active, push2 - pressed.second, 0.0))
-    velocity += weight.inverse_mass * (change1 + change2) * row.normal
-    spin += weight.inverse_inertia * (change1 * first.arm + change2 * second.arm)
-    pressed = Pressed(pressed.first + change1, pressed.second + change2, rubs[0], rubs[1])
-    return pressed, keep(Speed(velocity, spin))
+    new1 = select(by_none, zero, old1)
+    new2 = select(by_none, zero, old2)
+    new1, new2 = select(by_second, (zero, two), (new1, new2))
+    new1, new2 = select(by_first, (one, zero), (new1, new2))
+    new1, new2 = select(by_both, (both1, both2), (new1, new2))
+    return select(second.active, new1, alone), select(second.active, new2, zero)
 
 
-def correct_position(
-    manifold: Manifold, place: Place, weight: Weight, factor: float
+def solve_position(
+    manifold: Manifold, place: Place, mass: MassData, factor: float
 ) -> tuple[Place, Array]:
     """Push a body out of the ground, point by point, and say how deep it was.
 
     Args:
-        manifold: as it was at the beginning of the step.
-        place: of the body now.
-        weight: of the body.
-        factor: the part of the overlap that is taken back.
+        manifold: the manifold at the beginning of the step.
+        place: the place of the body now.
+        mass: the mass of the body.
+        factor: the fraction of the overlap that is removed.
 
     Returns:
-        Where the body is then, and the least separation, 0 at most.
+        The place of the body after that, and the least separation before it, at most 0.
     """
     centre, angle = place
     deepest = jnp.zeros_like(angle)
     for point in (manifold.first, manifold.second):
         active = point.feature >= 0
-        pose: Pose = keep(pose_at(centre, angle, weight.centre))
+        pose: Pose = materialise(pose_at(centre, angle, mass.centre))
         turned, placed = (
-            pose.rotation.turn(manifold.reference_normal),
-            pose.place(manifold.reference_point),
+            pose.rotation.rotate(manifold.reference_normal),
+            pose.to_world(manifold.reference_point),
         )
         normal = select(manifold.on_edge, manifold.reference_normal, turned)
         plane = select(manifold.on_edge, manifold.reference_point, placed)
-        where = select(manifold.on_edge, pose.place(point.fixed), point.fixed)
+        where = select(manifold.on_edge, pose.to_world(point.local), point.local)
         separation = dot(where - plane, normal) - RADIUS
         normal = select(manifold.on_edge, normal, -normal)
-        where, normal, separation = keep((where, normal, separation))
+        where, normal, separation = materialise((where, normal, separation))
         deepest = select(active, jnp.minimum(deepest, separation), deepest)
         error = clip(factor * (separation + LINEAR_SLOP), -MAX_LINEAR_CORRECTION, 0.0)
-        across = cross(where - centre, normal)
-        mass = weight.inverse_mass + weight.inverse_inertia * across * across
-        impulse = keep(select(active, -error / mass, 0.0))
-        centre += weight.inverse_mass * impulse * normal
-        angle += weight.inverse_inertia * impulse * across
-        centre, angle = keep((centre, angle))
+        arm = cross(where - centre, normal)
+        inverse_normal_mass = mass.inverse_mass + mass.inverse_inertia * arm * arm
+        impulse = materialise(select(active, -error / inverse_normal_mass, 0.0))
+        centre += mass.inverse_mass * impulse * normal
+        angle += mass.inverse_inertia * impulse * arm
+        centre, angle = materialise((centre, angle))
     return Place(centre, angle), deepest

@@ -1,9 +1,9 @@
 """Continuous collision: no body passes through the ground within a step.
 
-When a body would come too near to an edge on the way that the solver has given it, it goes there,
-is pushed out, loses the velocity towards the ground, and goes on for the rest of the step. The
-hinges take no part in that: the next step brings the leg back to the hull. Bodies do not meet each
-other, so each is looked at by itself, and as often as it comes to the ground.
+A body that would come too near to an edge on the way from the solver is advanced to the time of
+impact. There it is pushed out, loses its velocity towards the ground, and goes on for the rest of
+the step. Joints take no part in that; the next step brings the leg back to the hull. Bodies do not
+collide with each other, so each is looked at by itself, and again after each impact.
 """
 
 from __future__ import annotations
@@ -15,43 +15,32 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..arrays.materialise import keep
+from ..arrays.materialise import materialise
 from ..arrays.vectors import Array, anywhere, cross, length, select
-from ..game.bodies import LINEAR_SLOP, SECONDS
+from ..game.bodies import SECONDS
 from ..game.terrain import EDGES, FLOOR, Edge, edge_at
 from ..state import Contact, Place, Speed
 from . import contacts
-from .collision import MARGIN, Shape, any_body, manifolds_with, near_ground, nearby_edges
-from .contacts import ContactRow, Pressed
+from .broad_phase import MARGIN, near_ground, nearby_edges
+from .collision import edge_manifolds
+from .contacts import ContactConstraint, ContactImpulses
 from .island import integrate
 from .manifold import Manifold
+from .settings import EPSILON, LINEAR_SLOP
+from .shapes import Shape, hull_or_leg
 from .time_of_impact import Sweep, time_of_impact
 
-__all__ = ["Flight", "Flown", "fly_on"]
+__all__ = ["SweptBody", "solve_toi"]
 
 MAX_IMPACTS = 8
-LAST_MOMENT = 1 - 10 * 1.1920929e-07
+LAST_MOMENT = 1 - 10 * EPSILON
 POSITION_ITERATIONS = 20
 VELOCITY_ITERATIONS = 180
-SETTLED = 1e-6
+CONVERGED = 1e-6
 
 
-class Flight(NamedTuple):
-    """A body on its way through a step."""
-
-    start: Place
-    end: Place
-    speed: Speed
-    time: Array
-    """When it is at `start`, as a part of the step."""
-    contacts: tuple[Contact, Contact]
-    on_ground: Array
-    missed: Array
-    """Edges that it came near to without a point of contact, as bits: they count no more."""
-
-
-class Flown(NamedTuple):
-    """A body at the end of its way."""
+class SweptBody(NamedTuple):
+    """A body at the end of its way through a step."""
 
     place: Place
     speed: Speed
@@ -59,7 +48,31 @@ class Flown(NamedTuple):
     on_ground: Array
 
 
-def fly_on(
+class _SweepingBody(NamedTuple):
+    """A body on its way through a step."""
+
+    start: Place
+    end: Place
+    speed: Speed
+    time: Array
+    """When it is at `start`, as a fraction of the step."""
+    contacts: tuple[Contact, Contact]
+    on_ground: Array
+    missed: Array
+    """Edges that it came near without a point of contact, as bits: they are not looked at again."""
+
+
+class _Impact(NamedTuple):
+    """The first impact of a body with an edge."""
+
+    hits: Array
+    """Is there one?"""
+    edge: Array
+    part: Array
+    """When, as a fraction of the way that is left."""
+
+
+def solve_toi(
     is_hull: Array,
     start: Place,
     end: Place,
@@ -68,60 +81,62 @@ def fly_on(
     on_ground: Array,
     terrain: Sequence[Array],
     active: Array,
-) -> Flown:
-    """Let bodies go their way with all that they meet.
+) -> SweptBody:
+    """Bodies at the end of the step, after all that they collide with on their way.
 
     Args:
-        is_hull: is it a hull, or a leg?
-        start: where it is at the beginning of the step.
+        is_hull: is the body a hull? Else it is a leg.
+        start: its place at the beginning of the step.
         end: where the solver has led it.
-        speed: how it moves then.
+        speed: its velocity there.
         old: its contacts.
-        on_ground: is it said to be on the ground?
+        on_ground: its observed flag.
         terrain: the ground below it.
         active: which bodies are looked at.
     """
-    shape = any_body(is_hull)
+    shape = hull_or_leg(is_hull)
     zero = jnp.zeros_like(start.angle)
-    flight = Flight(start, end, speed, zero, old, on_ground, jnp.zeros_like(zero, jnp.int32))
+    missed = jnp.zeros_like(zero, jnp.int32)
+    body = _SweepingBody(start, end, speed, zero, old, on_ground, missed)
 
-    def impact(carry: Any) -> Any:
-        done, going, flight = carry
-        hits, edge, part = _first_impact(flight, shape, terrain, going)
-        time = flight.time + (1.0 - flight.time) * part
-        hits = going & hits & (time < LAST_MOMENT)
-        flight = lax.cond(
+    def one_impact(carry: Any) -> Any:
+        done, going, body = carry
+        impact = _first_impact(body, shape, terrain, going)
+        time = body.time + (1.0 - body.time) * impact.part
+        hits = going & impact.hits & (time < LAST_MOMENT)
+        impact = impact._replace(hits=hits)
+        body = lax.cond(
             anywhere(hits),
-            lambda: _respond(flight, is_hull, shape, terrain, edge, part, time, hits),
-            lambda: flight,
+            lambda: _after_impact(body, is_hull, shape, terrain, impact, time),
+            lambda: body,
         )
-        return done + 1, hits, flight
+        return done + 1, hits, body
 
     def goes_on(carry: Any) -> Array:
         done, going, _ = carry
         return (done < MAX_IMPACTS) & anywhere(going)
 
-    flight = lax.while_loop(goes_on, impact, (jnp.int32(0), active, flight))[2]
-    return Flown(flight.end, flight.speed, flight.contacts, flight.on_ground)
+    body = lax.while_loop(goes_on, one_impact, (jnp.int32(0), active, body))[2]
+    return SweptBody(body.end, body.speed, body.contacts, body.on_ground)
 
 
 def _first_impact(
-    flight: Flight, shape: Shape, terrain: Sequence[Array], active: Array
-) -> tuple[Array, Array, Array]:
-    """Does a body come to an edge, to which one first, and when on the way that is left?"""
-    near, first, last = near_ground(shape, flight.start, flight.end, terrain)
-    low = jnp.minimum(flight.start.centre.y, flight.end.centre.y)
+    body: _SweepingBody, shape: Shape, terrain: Sequence[Array], active: Array
+) -> _Impact:
+    """The first impact of a body on the way that is left."""
+    near, first, last = near_ground(shape, body.start, body.end, terrain)
+    low = jnp.minimum(body.start.centre.y, body.end.centre.y)
     above_floor = low > shape.reach + 0.1
-    sweep = Sweep(flight.start, flight.end, shape.weight.centre)
-    # The edges below, one by one, and then the floor.
+    sweep = Sweep(body.start, body.end, shape.mass.centre)
+    # The edges below are looked at one by one, then the floor.
     count = last - first + select(above_floor, 1, 2)
 
     def look(carry: Any) -> Any:
         number, hits, edge, part = carry
         now = select(number > last - first, FLOOR, first + number)
-        possible = active & near & (number < count) & ((flight.missed >> now) & 1 == 0)
-        edge_now = keep(edge_at(now, terrain))
-        possible = possible & ~_stays_away(flight, shape, edge_now)
+        possible = active & near & (number < count) & ((body.missed >> now) & 1 == 0)
+        edge_now = materialise(edge_at(now, terrain))
+        possible = possible & ~_stays_away(body, shape, edge_now)
         touches, time = time_of_impact(edge_now, shape.vertices, sweep, possible)
         earlier = possible & touches & (time < part)
         return (
@@ -138,90 +153,98 @@ def _first_impact(
         jnp.int32(0),
         jnp.zeros_like(active),
         jnp.zeros_like(first),
-        jnp.ones_like(flight.time),
+        jnp.ones_like(body.time),
     )
     _, hits, edge, part = lax.while_loop(goes_on, look, start)
-    return hits, edge, part
+    return _Impact(hits, edge, part)
 
 
-def _stays_away(flight: Flight, shape: Shape, edge: Edge) -> Array:
-    """Is a body on one side of an edge's line all the way, further from it than it is wide?"""
+def _stays_away(body: _SweepingBody, shape: Shape, edge: Edge) -> Array:
+    """Does a body stay on one side of an edge's line, further from it than it reaches?"""
     along = edge.end - edge.start
-    start, end = (cross(along, at.centre - edge.start) for at in (flight.start, flight.end))
+    start, end = (cross(along, at.centre - edge.start) for at in (body.start, body.end))
     far = length(along) * (shape.reach + MARGIN)
     return ((start > far) & (end > far)) | ((start < -far) & (end < -far))
 
 
-def _respond(
-    flight: Flight,
+def _after_impact(
+    body: _SweepingBody,
     is_hull: Array,
     shape: Shape,
     terrain: Sequence[Array],
-    edge: Array,
-    part: Array,
+    impact: _Impact,
     time: Array,
-    hits: Array,
-) -> Flight:
+) -> _SweepingBody:
+    """A body after an impact, at `time` as a fraction of the whole step, with a new way to go."""
+    hits, edge, part = impact
     rest = 1.0 - part
     at = Place(
-        rest * flight.start.centre + part * flight.end.centre,
-        rest * flight.start.angle + part * flight.end.angle,
+        rest * body.start.centre + part * body.end.centre,
+        rest * body.start.angle + part * body.end.angle,
     )
-    at = keep(at)
+    at = materialise(at)
     one, two = nearby_edges(shape, at)
-    other = keep(select(one == edge, two, one))
-    manifolds = manifolds_with(shape, at, (edge, other), terrain)
-    touches = keep(hits & manifolds[0].touches)
-    numbers = (edge, other)
-    known = (
-        contacts.remember(flight.contacts, edge, manifolds[0]),
-        contacts.remember(flight.contacts, other, manifolds[1]),
+    other = materialise(select(one == edge, two, one))
+    manifolds = edge_manifolds(shape, at, (edge, other), terrain)
+    touches = materialise(hits & manifolds[0].touches)
+    edges = (edge, other)
+    new = (
+        contacts.match_impulses(body.contacts, edge, manifolds[0]),
+        contacts.match_impulses(body.contacts, other, manifolds[1]),
     )
     # A leg may leave the ground again within the step; a hull that has touched it has crashed.
-    heard = contacts.touch_events(flight.on_ground, flight.contacts, known)
-    place, speed = _push_out(at, flight.speed, shape, manifolds, numbers, touches)
+    flag = contacts.on_ground_after(body.on_ground, body.contacts, new)
+    two_edges = anywhere(touches & manifolds[1].touches)
+    place = _push_out(at, shape, manifolds, two_edges, touches)
+    speed = _stop(place, body.speed, shape, manifolds, edges, two_edges, touches)
     speed, end = integrate(place, speed, (1.0 - time) * SECONDS)
-    after = Flight(
+    after = _SweepingBody(
         place,
         end,
         speed,
         time,
-        known,
-        is_hull | heard,
-        jnp.zeros_like(flight.missed),
+        new,
+        is_hull | flag,
+        jnp.zeros_like(body.missed),
     )
-    # Near, and yet no point: a contact that there was has ended, and the body goes on.
+    # Near, but without a point: an old contact with the edge has ended, and the body goes on.
     misses = hits & ~manifolds[0].touches
     first, second = (
         contact._replace(edge=select(misses & (contact.edge == edge), -1, contact.edge))
-        for contact in flight.contacts
+        for contact in body.contacts
     )
-    heard = contacts.touch_events(flight.on_ground, flight.contacts, (first, second))
-    flight = flight._replace(
+    flag = contacts.on_ground_after(body.on_ground, body.contacts, (first, second))
+    body = body._replace(
         contacts=(first, second),
-        on_ground=(is_hull & flight.on_ground) | heard,
-        missed=select(misses, flight.missed | jnp.left_shift(1, edge), flight.missed),
+        on_ground=(is_hull & body.on_ground) | flag,
+        missed=select(misses, body.missed | jnp.left_shift(1, edge), body.missed),
     )
-    result: Flight = select(touches, after, flight)
+    result: _SweepingBody = select(touches, after, body)
     return result
 
 
 def _push_out(
     place: Place,
-    speed: Speed,
     shape: Shape,
     manifolds: tuple[Manifold, Manifold],
-    edges: tuple[Array, Array],
+    two_edges: Array,
     active: Array,
-) -> tuple[Place, Speed]:
-    """Where a body is and how it moves once the ground has stopped it."""
-    two_edges = anywhere(active & manifolds[1].touches)
+) -> Place:
+    """The place of a body after the position solver has pushed it out of the ground.
+
+    Args:
+        place: its place at the time of impact.
+        shape: its shape.
+        manifolds: its manifolds with two edges.
+        two_edges: does any body of the block touch its second edge?
+        active: which bodies are solved at all.
+    """
 
     def push(manifold: Manifold, place: Place, deep: Array) -> tuple[Place, Array]:
-        place, deepest = contacts.correct_position(manifold, place, shape.weight, 0.75)
+        place, deepest = contacts.solve_position(manifold, place, shape.mass, 0.75)
         return place, deep | (deepest < -1.5 * LINEAR_SLOP)
 
-    def correct(carry: Any) -> Any:
+    def iterate(carry: Any) -> Any:
         done, going, place = carry
         first = push(manifolds[0], place, jnp.zeros_like(going))
         new, deep = lax.cond(two_edges, lambda: push(manifolds[1], *first), lambda: first)
@@ -230,33 +253,56 @@ def _push_out(
     def is_deep(carry: Any) -> Array:
         return (carry[0] < POSITION_ITERATIONS) & anywhere(carry[1])
 
-    place = lax.while_loop(is_deep, correct, (jnp.int32(0), active, place))[2]
-    rows: list[ContactRow] = []
+    result: Place = lax.while_loop(is_deep, iterate, (jnp.int32(0), active, place))[2]
+    return result
+
+
+def _stop(
+    place: Place,
+    speed: Speed,
+    shape: Shape,
+    manifolds: tuple[Manifold, Manifold],
+    edges: tuple[Array, Array],
+    two_edges: Array,
+    active: Array,
+) -> Speed:
+    """The velocity of a body after the velocity solver has stopped it at the ground.
+
+    Args:
+        place: its place after the position solver.
+        speed: its velocity before.
+        shape: its shape.
+        manifolds: its manifolds with two edges.
+        edges: the numbers of these edges.
+        two_edges: does any body of the block touch its second edge?
+        active: which bodies are solved at all.
+    """
+    constraints: list[ContactConstraint] = []
     for manifold, edge in zip(manifolds, edges, strict=True):
-        manifold = contacts.moved(manifold, place, shape.weight)
-        friction = contacts.friction_on(edge, shape.friction)
-        rows.append(contacts.prepare(manifold, friction, place.centre, shape.weight))
+        manifold = contacts.manifold_at(manifold, place, shape.mass)
+        friction = contacts.mixed_friction(edge, shape.friction)
+        constraints.append(contacts.prepare(manifold, friction, place.centre, shape.mass))
     zero = jnp.zeros_like(place.angle)
-    none = Pressed(zero, zero, zero, zero)
+    none = ContactImpulses(zero, zero, zero, zero)
 
     def iterate(carry: Any) -> Any:
-        done, going, speed, pressed = carry
-        one, new = contacts.press(rows[0], pressed[0], speed, shape.weight)
+        done, going, speed, impulses = carry
+        one, new = contacts.solve_velocity(constraints[0], impulses[0], speed, shape.mass)
         two, new = lax.cond(
             two_edges,
-            lambda: contacts.press(rows[1], pressed[1], new, shape.weight),
-            lambda: (pressed[1], new),
+            lambda: contacts.solve_velocity(constraints[1], impulses[1], new, shape.mass),
+            lambda: (impulses[1], new),
         )
-        # The numbers of a fast body are rounded more coarsely: that is no change.
+        # The change is relative for a fast body, whose numbers are rounded more coarsely.
         change, size = jnp.zeros_like(new.spin), jnp.ones_like(new.spin)
         for a, b in zip(jax.tree.leaves(new), jax.tree.leaves(speed), strict=True):
             change, size = jnp.maximum(change, jnp.abs(a - b)), jnp.maximum(size, jnp.abs(a))
-        speed, pressed = select(going, (new, (one, two)), (speed, pressed))
-        return done + 1, going & (change > SETTLED * size), speed, pressed
+        speed, impulses = select(going, (new, (one, two)), (speed, impulses))
+        return done + 1, going & (change > CONVERGED * size), speed, impulses
 
     def moves(carry: Any) -> Array:
         return (carry[0] < VELOCITY_ITERATIONS) & anywhere(carry[1])
 
     start = (jnp.int32(0), active, speed, (none, none))
-    speed = lax.while_loop(moves, iterate, start)[2]
-    return place, speed
+    result: Speed = lax.while_loop(moves, iterate, start)[2]
+    return result

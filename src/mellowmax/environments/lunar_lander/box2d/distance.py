@@ -1,19 +1,19 @@
-"""How far an edge and a convex body are apart, by the method of Gilbert, Johnson and Keerthi.
+"""The distance between an edge and a convex body, by the method of Gilbert, Johnson and Keerthi.
 
-The distance is that of the origin from the difference of the two shapes. A simplex of up to three
-of its corners is moved towards the origin; two of them are kept from one call to the next, as Box2D
-keeps them, for the axis that the time of impact is found on.
+It is the distance of the origin from the Minkowski difference of the two shapes. A simplex of up to
+three vertices of the difference is moved towards the origin. As in Box2D (`b2SimplexCache`), the
+simplex of one call is where the next one begins, and tells the time of impact its separating axis.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
 
-from ..arrays.materialise import keep
+from ..arrays.materialise import materialise
 from ..arrays.vectors import (
     Array,
     Pose,
@@ -28,42 +28,54 @@ from ..arrays.vectors import (
     select,
 )
 from ..game.terrain import Edge
+from .settings import EPSILON
 
-__all__ = ["Corner", "Simplex", "distance", "no_simplex", "support_of_body", "support_of_edge"]
+__all__ = [
+    "Simplex",
+    "SimplexVertex",
+    "distance",
+    "no_simplex",
+    "support_of_body",
+    "support_of_edge",
+]
 
 MAX_ITERATIONS = 20
-EPSILON = 1.1920929e-07
-"""Of float32."""
 
 
-class Corner(NamedTuple):
-    """A corner of the difference: a corner of the body less one of the edge."""
+class SimplexVertex(NamedTuple):
+    """A vertex of the difference: a vertex of the body minus an end of the edge."""
 
     place: Vector
     of_edge: Array
+    """The number of the end of the edge."""
     of_body: Array
+    """The number of the vertex of the body."""
 
 
 class Simplex(NamedTuple):
-    """Up to three corners."""
+    """Up to three vertices."""
 
     count: Array
-    first: Corner
-    second: Corner
-    third: Corner
+    first: SimplexVertex
+    second: SimplexVertex
+    third: SimplexVertex
     metric: Array
-    """How large it is: tells whether it may be used again."""
+    """Its length or area. If that has changed much, the simplex is not used again."""
+
+
+_MakeVertex = Callable[[Array, Array], SimplexVertex]
+"""From the numbers of an edge's end and of a body's vertex to a vertex of the difference."""
 
 
 def no_simplex(like: Array) -> Simplex:
-    """An empty one."""
+    """An empty simplex."""
     zero, none = jnp.zeros_like(like), jnp.zeros_like(like, jnp.int32)
-    corner = Corner(Vector(zero, zero), none, none)
-    return Simplex(none, corner, corner, corner, zero)
+    vertex = SimplexVertex(Vector(zero, zero), none, none)
+    return Simplex(none, vertex, vertex, vertex, zero)
 
 
 def support_of_body(vertices: Sequence[Vector], direction: Vector) -> Array:
-    """The number of the vertex that lies furthest in a direction, both in the body's frame."""
+    """The number of the vertex furthest in a direction, both in the frame of the body."""
     best, furthest = jnp.zeros_like(direction.x, jnp.int32), dot(vertices[0], direction)
     for i, vertex in enumerate(vertices[1:], 1):
         far = dot(vertex, direction)
@@ -73,7 +85,7 @@ def support_of_body(vertices: Sequence[Vector], direction: Vector) -> Array:
 
 
 def support_of_edge(edge: Edge, direction: Vector) -> Array:
-    """The number of the end that lies furthest in a direction."""
+    """The number of the end furthest in a direction."""
     further = dot(edge.end, direction) > dot(edge.start, direction)
     return further.astype(jnp.int32)
 
@@ -85,50 +97,37 @@ def distance(
 
     Args:
         edge: the edge.
-        vertices: of the body, in its own frame.
-        pose: of the body.
+        vertices: the vertices of the body, in its own frame.
+        pose: the pose of the body.
         cache: the simplex of an earlier call.
-        active: where the answer is needed.
+        active: where the result is needed.
     """
 
-    def corner(of_edge: Array, of_body: Array) -> Corner:
-        of_edge, of_body = keep((of_edge, of_body))
-        place = pose.place(lookup(of_body, vertices)) - select(of_edge == 0, edge.start, edge.end)
-        place = keep(place)
-        return Corner(place, of_edge, of_body)
+    def make_vertex(of_edge: Array, of_body: Array) -> SimplexVertex:
+        of_edge, of_body = materialise((of_edge, of_body))
+        place = pose.to_world(lookup(of_body, vertices)) - select(
+            of_edge == 0, edge.start, edge.end
+        )
+        place = materialise(place)
+        return SimplexVertex(place, of_edge, of_body)
 
-    first, second, third = (
-        corner(old.of_edge, old.of_body) for old in (cache.first, cache.second, cache.third)
-    )
-    kept = Simplex(cache.count, first, second, third, cache.metric)
-    metric = _metric(kept)
-    differs = (metric < 0.5 * cache.metric) | (2.0 * cache.metric < metric) | (metric < EPSILON)
-    empty = keep((cache.count == 0) | ((cache.count > 1) & differs))
-    zero = jnp.zeros_like(cache.count)
-    first = select(empty, corner(zero, zero), first)
-    start = Simplex(select(empty, 1, cache.count), first, second, third, cache.metric)
+    start = _read_cache(cache, make_vertex)
 
     def iterate(carry: Any) -> Any:
         done, going, simplex, before_end = carry
-        solved, part = keep(_reduced(simplex))
+        solved, part = materialise(_closest_part(simplex))
         inside = solved.count == 3
-        single = solved.count == 1
-        side = solved.second.place - solved.first.place
-        leftwards = cross(side, -solved.first.place) > 0.0
-        direction = select(
-            single, -solved.first.place, select(leftwards, left_of(side), right_of(side))
-        )
-        direction = keep(direction)
-        unfit = dot(direction, direction) < EPSILON * EPSILON
-        new = corner(
+        direction = _search_direction(solved)
+        degenerate = dot(direction, direction) < EPSILON * EPSILON
+        new = make_vertex(
             support_of_edge(edge, -direction),
-            support_of_body(vertices, pose.rotation.turn_back(direction)),
+            support_of_body(vertices, pose.rotation.rotate_back(direction)),
         )
         known = jnp.zeros_like(going)
         for i, old in enumerate((simplex.first, simplex.second, simplex.third)):
             same = (old.of_edge == new.of_edge) & (old.of_body == new.of_body)
             known = known | (same & (simplex.count > i))
-        ends = keep(inside | unfit | known)
+        ends = materialise(inside | degenerate | known)
         two = solved.count == 2
         grown = Simplex(
             solved.count + 1,
@@ -137,7 +136,7 @@ def distance(
             new,
             solved.metric,
         )
-        # The shares belong to the simplex before a corner was added.
+        # The result is the simplex before a vertex was added to it.
         result = select(going, (solved, part), before_end)
         simplex = select(going & ~ends, grown, simplex)
         return done + 1, going & ~ends, simplex, result
@@ -158,18 +157,44 @@ def distance(
     return apart, final._replace(metric=_metric(final))
 
 
+def _read_cache(cache: Simplex, make_vertex: _MakeVertex) -> Simplex:
+    """The simplex of an earlier call in the present pose, or a single vertex if it is of no use."""
+    first, second, third = (
+        make_vertex(old.of_edge, old.of_body) for old in (cache.first, cache.second, cache.third)
+    )
+    kept = Simplex(cache.count, first, second, third, cache.metric)
+    metric = _metric(kept)
+    differs = (metric < 0.5 * cache.metric) | (2.0 * cache.metric < metric) | (metric < EPSILON)
+    empty = materialise((cache.count == 0) | ((cache.count > 1) & differs))
+    zero = jnp.zeros_like(cache.count)
+    first = select(empty, make_vertex(zero, zero), first)
+    return Simplex(select(empty, 1, cache.count), first, second, third, cache.metric)
+
+
 def _metric(simplex: Simplex) -> Array:
+    """The length or the area of a simplex."""
     side = simplex.second.place - simplex.first.place
     area = cross(side, simplex.third.place - simplex.first.place)
     size = select(simplex.count == 2, length(side), area)
     return select(simplex.count <= 1, 0.0, size)
 
 
-def _reduced(simplex: Simplex) -> tuple[Simplex, Array]:
-    """The least part of a simplex that is as near to the origin.
+def _search_direction(solved: Simplex) -> Vector:
+    """The direction from a vertex or a side towards the origin."""
+    single = solved.count == 1
+    side = solved.second.place - solved.first.place
+    leftwards = cross(side, -solved.first.place) > 0.0
+    direction: Vector = select(
+        single, -solved.first.place, select(leftwards, left_of(side), right_of(side))
+    )
+    return materialise(direction)
+
+
+def _closest_part(simplex: Simplex) -> tuple[Simplex, Array]:
+    """The smallest part of a simplex that is as near to the origin: a vertex, a side or all of it.
 
     Returns:
-        That part, and where on it the nearest point is, from 0 at its first corner to 1.
+        That part, and where on it the nearest point is, from 0 at its first vertex to 1.
     """
     w1, w2, w3 = simplex.first.place, simplex.second.place, simplex.third.place
     e12, e13, e23 = w2 - w1, w3 - w1, w3 - w2
@@ -178,7 +203,7 @@ def _reduced(simplex: Simplex) -> tuple[Simplex, Array]:
     d23_1, d23_2 = dot(w3, e23), -dot(w2, e23)
     area = cross(e12, e13)
     d123_1, d123_2, d123_3 = area * cross(w2, w3), area * cross(w3, w1), area * cross(w1, w2)
-    d12_1, d12_2, d13_1, d13_2, d23_1, d23_2, d123_1, d123_2, d123_3 = keep(
+    d12_1, d12_2, d13_1, d13_2, d23_1, d23_2, d123_1, d123_2, d123_3 = materialise(
         (d12_1, d12_2, d13_1, d13_2, d23_1, d23_2, d123_1, d123_2, d123_3)
     )
     one, two, three = (simplex.count == i for i in (1, 2, 3))
@@ -190,7 +215,7 @@ def _reduced(simplex: Simplex) -> tuple[Simplex, Array]:
     at3 = (d13_1 <= 0.0) & (d23_1 <= 0.0)
     on23 = (d23_1 > 0.0) & (d23_2 > 0.0) & (d123_1 <= 0.0)
 
-    at1, on12, on13, at2, at3, on23 = keep((at1, on12, on13, at2, at3, on23))
+    at1, on12, on13, at2, at3, on23 = materialise((at1, on12, on13, at2, at3, on23))
 
     def share(of_first: Array, of_second: Array) -> Array:
         total = of_first + of_second
@@ -199,7 +224,7 @@ def _reduced(simplex: Simplex) -> tuple[Simplex, Array]:
     zero = jnp.zeros_like(area)
     point, line, triangle = (jnp.full_like(simplex.count, n) for n in (1, 2, 3))
     first, second, third = simplex.first, simplex.second, simplex.third
-    # From the last case to the first, which counts before the others.
+    # Later selections override earlier ones: the cases go from the last to the first.
     chosen = (triangle, first, second, zero)
     chosen = select(on23, (line, third, second, share(d23_2, d23_1)), chosen)
     chosen = select(at3, (point, third, second, zero), chosen)

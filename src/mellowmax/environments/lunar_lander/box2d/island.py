@@ -1,14 +1,14 @@
-"""A step of the whole lander: velocities by sequential impulses, then positions, then rest.
+"""The constraints of a lander, an island in Box2D's words: first velocities, then positions.
 
-Hinges first, then contacts, 180 times over; the impulses of the last step are the first guess. Then
-the bodies move, and what overlaps or has come apart is put right in up to 60 passes, contacts
-first.
+The velocity solver goes over the joints and then over the contacts, 180 times, and begins with the
+impulses of the last step. Then the bodies move. The position solver goes over the contacts and then
+over the joints, up to 60 times, and removes what overlaps or has come apart.
 
-Two things save time and change nothing that can be seen. A lander whose velocities have changed by
-less than `SETTLED` within `CHUNK` iterations is done: what would go on is that each motor gains the
-same impulse against its limit, which `joints.settled` adds at once. And a block of landers without
-first or second contacts skips them. That the hull's own contacts are not solved changes nothing
-either: a touch of the hull ends the episode.
+Two shortcuts save time and change nothing that can be observed. A lander whose velocities changed
+by at most `CONVERGED` within `CHUNK` iterations is done: in the iterations that are left, each
+motor would gain the same impulse against its limit, and `joints.extrapolate` adds all of that at
+once. And a block of landers without first or second contacts skips these. The contacts of the hull
+are not solved, since the episode ends when the hull touches the ground.
 """
 
 from __future__ import annotations
@@ -22,23 +22,25 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..arrays.legs import Both, apart, beside, of_each
-from ..arrays.materialise import keep
+from ..arrays.legs import BothLegs, LegLayout
+from ..arrays.materialise import materialise
 from ..arrays.vectors import Array, anywhere, dot, select
-from ..game.bodies import LEFT, LEG, LINEAR_SLOP, MAX_ROTATION, MAX_TRANSLATION, RIGHT
+from ..game.bodies import LEFT, LEG, RIGHT
 from ..state import Contact, Joint, Motion, Place, Speed
 from . import contacts, joints
-from .contacts import ContactRow, Pressed, friction_on, weight_of
-from .joints import JointRow
+from .contacts import ContactConstraint, ContactImpulses, mixed_friction
+from .joints import JointConstraint
 from .manifold import Manifold
+from .settings import LINEAR_SLOP, MAX_ROTATION, MAX_TRANSLATION
+from .shapes import mass_data
 
 __all__ = [
     "CHUNK",
     "POSITION_ITERATIONS",
     "VELOCITY_ITERATIONS",
     "Manifolds",
-    "Pushed",
-    "Settled",
+    "PositionSolution",
+    "VelocitySolution",
     "integrate",
     "solve_positions",
     "solve_velocities",
@@ -47,163 +49,211 @@ __all__ = [
 VELOCITY_ITERATIONS = 180
 POSITION_ITERATIONS = 60
 CHUNK = 6
-"""How many iterations there are between two looks at whether a lander is done."""
-SETTLED = 1e-6
-HINGES = (RIGHT, LEFT)
-LEG_WEIGHT = weight_of(LEG)
+"""The number of iterations between two checks of whether a lander is done."""
+CONVERGED = 1e-6
+JOINTS = (RIGHT, LEFT)
+LEG_MASS = mass_data(LEG)
 
 T = TypeVar("T")
 
+Manifolds: TypeAlias = tuple[tuple[Manifold, Manifold], ...]
+"""The first contacts of both legs, and their second ones; empty for landers in free flight."""
 
-class Pushed(NamedTuple):
-    """A lander once the velocities are solved."""
+
+class VelocitySolution(NamedTuple):
+    """The velocities of a lander and the impulses that lead to them."""
 
     hull: Speed
     legs: tuple[Speed, Speed]
     joints: tuple[Joint, Joint]
-    pressed: tuple[tuple[Pressed, Pressed], ...]
-    """Of both legs, by the first and the second contact."""
+    impulses: tuple[tuple[ContactImpulses, ContactImpulses], ...]
+    """The impulses of both legs' first contacts, and of their second ones."""
     solved: Array
-    """Was no iteration left out?"""
+    """Was the lander done within the iterations that were allowed?"""
 
 
-class Settled(NamedTuple):
-    """A lander once the positions are solved."""
+class PositionSolution(NamedTuple):
+    """The positions of a lander."""
 
     hull: Place
     legs: tuple[Place, Place]
-    fits: Array
+    solved: Array
     """Are all positions right?"""
 
 
-class _Impulses(NamedTuple):
-    """What the iterations change."""
+class _Constraints(NamedTuple):
+    """What the velocity solver needs and does not change."""
+
+    joints: list[JointConstraint]
+    contacts: list[BothLegs]
+    """The constraints of both legs' first contacts, and of their second ones."""
+    touching: tuple[Array, ...]
+    """Does any lander of the block have a first contact, and does any have a second one?"""
+
+
+class _Velocities(NamedTuple):
+    """What an iteration of the velocity solver changes."""
 
     hull: Speed
     legs: tuple[Speed, Speed]
     joints: tuple[Joint, Joint]
-    pressed: tuple[Both, ...]
-    """By the first and the second contact."""
-
-
-Manifolds: TypeAlias = tuple[tuple[Manifold, Manifold], ...]
-"""Of both legs, by the first and the second contact; none for landers in free flight."""
+    impulses: tuple[BothLegs, ...]
+    """The impulses of both legs' first contacts, and of their second ones."""
 
 
 def solve_velocities(
+    layout: LegLayout,
     hull: Motion,
     legs: tuple[Motion, Motion],
     joints_before: tuple[Joint, Joint],
     contacts_before: tuple[tuple[Contact, ...], tuple[Contact, ...]],
     manifolds: Manifolds,
     active: Array,
-    most: int = VELOCITY_ITERATIONS,
-) -> Pushed:
-    """The velocities that keep legs on hinges and out of the ground, and the impulses that do it.
+    max_iterations: int = VELOCITY_ITERATIONS,
+) -> VelocitySolution:
+    """The velocities that keep the legs on their joints and out of the ground.
 
     Args:
-        hull: the hull, with the velocities that gravity and engines have given it.
-        legs: the legs, likewise.
-        joints_before: their hinges, with the impulses of the last step.
-        contacts_before: the contacts of each leg, likewise.
-        manifolds: how each of the contacts touches.
+        layout: how the values of both legs are held together.
+        hull: the hull, after gravity and engines have changed its velocity.
+        legs: the legs, after gravity.
+        joints_before: their joints, with the impulses of the last step.
+        contacts_before: the contacts of each leg, with the impulses of the last step.
+        manifolds: the manifolds of these contacts.
         active: which landers are solved at all.
-        most: how many iterations there may be, whole chunks.
+        max_iterations: how many iterations are allowed, a multiple of `CHUNK`.
     """
-    touching = _touching(manifolds, active)
-    rows: list[JointRow] = []
-    contact_rows: list[list[ContactRow]] = [[] for _ in manifolds]
-    hinges: list[Joint] = []
-    pressed: list[list[Pressed]] = [[] for _ in manifolds]
-    speeds: list[Speed] = []
-    hull_speed = hull.speed
-    for i, (hinge, leg) in enumerate(zip(HINGES, legs, strict=True)):
-        row, joint = joints.prepare(hinge, joints_before[i], hull.place, leg.place)
-        speed = leg.speed
-        for j, contact in enumerate(contacts_before[i]):
-            contact_row = contacts.prepare(
-                manifolds[j][i],
-                friction_on(contact.edge, LEG.friction),
-                leg.place.centre,
-                LEG_WEIGHT,
-            )
-            first, speed = contacts.warm_start(contact_row, contact, speed, LEG_WEIGHT)
-            contact_rows[j].append(contact_row)
-            pressed[j].append(first)
-        hull_speed, speed = joints.warm_start(row, joint, hull_speed, speed)
-        rows.append(row)
-        hinges.append(joint)
-        speeds.append(speed)
+    constraints, start = _prepare_velocities(
+        layout, hull, legs, joints_before, contacts_before, manifolds, active
+    )
 
-    rows_of_both = [beside(*of_legs) for of_legs in contact_rows]
-
-    def press(row: ContactRow, now: tuple[Pressed, Speed]) -> tuple[Pressed, Speed]:
-        """One pass over a contact of a leg."""
-        return contacts.press(row, *now, LEG_WEIGHT)
-
-    def iterate(now: _Impulses) -> _Impulses:
-        hull, legs, hinges = now.hull, list(now.legs), list(now.joints)
-        for i in (1, 0):
-            hinges[i], hull, legs[i] = joints.pull(HINGES[i], rows[i], hinges[i], hull, legs[i])
-        pressed, speeds = [], (legs[0], legs[1])
-        if manifolds:
-            both = beside(*speeds)
-            for j, row in enumerate(rows_of_both):
-                old = of_each(lambda *each: each, now.pressed[j], both)
-                new = _if(touching[j], functools.partial(of_each, press, row, old), old)
-                pressed.append(of_each(lambda each: each[0], new))
-                both = of_each(lambda each: each[1], new)
-            speeds = apart(both)
-        return _Impulses(hull, speeds, (hinges[0], hinges[1]), tuple(pressed))
-
-    def chunk(carry: tuple[Array, Array, _Impulses]) -> tuple[Array, Array, _Impulses]:
+    def chunk(carry: tuple[Array, Array, _Velocities]) -> tuple[Array, Array, _Velocities]:
         done, going, now = carry
-
         first, last = np.int32(0), np.int32(CHUNK)
-        new = lax.fori_loop(first, last, lambda _, x: iterate(x), now)
+        new = lax.fori_loop(
+            first, last, lambda _, x: _iterate_velocities(layout, constraints, x), now
+        )
         done = done + CHUNK
-        rest = (VELOCITY_ITERATIONS - done).astype(jnp.float32)
-        change = keep(_change((now.hull, now.legs), (new.hull, new.legs)))
-        ended = [
-            joints.settled(row, joint, (joint.motor - old.motor) * (1 / CHUNK), rest)
-            for row, joint, old in zip(rows, new.joints, now.joints, strict=True)
-        ]
-        ended = keep(ended)
-        ends = keep((change <= SETTLED) & ended[0][1] & ended[1][1])
-        finished = new._replace(joints=(ended[0][0], ended[1][0]))
+        ends, finished = _extrapolate(constraints, now, new, done)
         new = select(going, select(ends, finished, new), now)
         return done, going & ~ends, new
 
-    def goes_on(carry: tuple[Array, Array, _Impulses]) -> Array:
+    def goes_on(carry: tuple[Array, Array, _Velocities]) -> Array:
         done, going, _ = carry
-        return (done < most) & anywhere(going)
+        return (done < max_iterations) & anywhere(going)
 
-    begun = _Impulses(
+    final: _Velocities
+    _, going, final = lax.while_loop(goes_on, chunk, (jnp.int32(0), active, start))
+    solved = jnp.ones_like(active) if max_iterations == VELOCITY_ITERATIONS else ~going
+    impulses = tuple(layout.split(both) for both in final.impulses)
+    return VelocitySolution(final.hull, final.legs, final.joints, impulses, solved)
+
+
+def _prepare_velocities(
+    layout: LegLayout,
+    hull: Motion,
+    legs: tuple[Motion, Motion],
+    joints_before: tuple[Joint, Joint],
+    contacts_before: tuple[tuple[Contact, ...], tuple[Contact, ...]],
+    manifolds: Manifolds,
+    active: Array,
+) -> tuple[_Constraints, _Velocities]:
+    """The constraints of a lander, and its velocities after warm starting."""
+    touching = _touching(manifolds, active)
+    joint_constraints: list[JointConstraint] = []
+    contact_constraints: list[list[ContactConstraint]] = [[] for _ in manifolds]
+    started_joints: list[Joint] = []
+    impulses: list[list[ContactImpulses]] = [[] for _ in manifolds]
+    speeds: list[Speed] = []
+    hull_speed = hull.speed
+    for i, (definition, leg) in enumerate(zip(JOINTS, legs, strict=True)):
+        constraint, joint = joints.prepare(definition, joints_before[i], hull.place, leg.place)
+        speed = leg.speed
+        for j, contact in enumerate(contacts_before[i]):
+            contact_constraint = contacts.prepare(
+                manifolds[j][i],
+                mixed_friction(contact.edge, LEG.friction),
+                leg.place.centre,
+                LEG_MASS,
+            )
+            first, speed = contacts.warm_start(contact_constraint, contact, speed, LEG_MASS)
+            contact_constraints[j].append(contact_constraint)
+            impulses[j].append(first)
+        hull_speed, speed = joints.warm_start(constraint, joint, hull_speed, speed)
+        joint_constraints.append(constraint)
+        started_joints.append(joint)
+        speeds.append(speed)
+
+    of_both = [layout.join(*of_legs) for of_legs in contact_constraints]
+    start = _Velocities(
         hull_speed,
         (speeds[0], speeds[1]),
-        (hinges[0], hinges[1]),
-        tuple(beside(*of_legs) for of_legs in pressed),
+        (started_joints[0], started_joints[1]),
+        tuple(layout.join(*of_legs) for of_legs in impulses),
     )
-    final: _Impulses
-    _, going, final = lax.while_loop(goes_on, chunk, (jnp.int32(0), active, begun))
-    solved = jnp.ones_like(active) if most == VELOCITY_ITERATIONS else ~going
-    of_legs = tuple(apart(both) for both in final.pressed)
-    return Pushed(final.hull, final.legs, final.joints, of_legs, solved)
+    return _Constraints(joint_constraints, of_both, touching), start
+
+
+def _iterate_velocities(
+    layout: LegLayout, constraints: _Constraints, now: _Velocities
+) -> _Velocities:
+    """One iteration: the joints, then the contacts."""
+    hull, legs, new_joints = now.hull, list(now.legs), list(now.joints)
+    for i in (1, 0):
+        new_joints[i], hull, legs[i] = joints.solve_velocity(
+            JOINTS[i], constraints.joints[i], new_joints[i], hull, legs[i]
+        )
+
+    def solve(
+        constraint: ContactConstraint, before: tuple[ContactImpulses, Speed]
+    ) -> tuple[ContactImpulses, Speed]:
+        return contacts.solve_velocity(constraint, *before, LEG_MASS)
+
+    impulses, speeds = [], (legs[0], legs[1])
+    if constraints.contacts:
+        both = layout.join(*speeds)
+        for j, constraint in enumerate(constraints.contacts):
+            old = layout.map(lambda *each: each, now.impulses[j], both)
+            solve_legs = functools.partial(layout.map, solve, constraint, old)
+            new = _if(constraints.touching[j], solve_legs, old)
+            impulses.append(layout.map(lambda each: each[0], new))
+            both = layout.map(lambda each: each[1], new)
+        speeds = layout.split(both)
+    return _Velocities(hull, speeds, (new_joints[0], new_joints[1]), tuple(impulses))
+
+
+def _extrapolate(
+    constraints: _Constraints, before: _Velocities, after: _Velocities, done: Array
+) -> tuple[Array, _Velocities]:
+    """Is a lander done after a chunk of iterations, and what would all 180 lead to?"""
+    left = (VELOCITY_ITERATIONS - done).astype(jnp.float32)
+    change = materialise(_change((before.hull, before.legs), (after.hull, after.legs)))
+    ended = [
+        joints.extrapolate(
+            constraint, joint, (joint.motor_impulse - old.motor_impulse) * (1 / CHUNK), left
+        )
+        for constraint, joint, old in zip(
+            constraints.joints, after.joints, before.joints, strict=True
+        )
+    ]
+    ended = materialise(ended)
+    ends = materialise((change <= CONVERGED) & ended[0][1] & ended[1][1])
+    return ends, after._replace(joints=(ended[0][0], ended[1][0]))
 
 
 def _touching(manifolds: Manifolds, active: Array) -> tuple[Array, ...]:
-    """Has any lander of the block a first contact, and has any a second one?"""
+    """Does any lander of the block have a first contact, and does any have a second one?"""
     return tuple(anywhere(active & (right.touches | left.touches)) for right, left in manifolds)
 
 
 def _if(condition: Array, function: Callable[[], T], otherwise: T) -> T:
-    """What a function gives if anything in the block needs it."""
+    """What a function gives if a condition holds for the block."""
     result: T = lax.cond(condition, function, lambda: otherwise)
     return result
 
 
 def _change(before: Any, after: Any) -> Array:
-    """The greatest change of any number."""
+    """The largest change of any number."""
     differences = [
         jnp.abs(a - b) for a, b in zip(jax.tree.leaves(after), jax.tree.leaves(before), strict=True)
     ]
@@ -214,7 +264,7 @@ def _change(before: Any, after: Any) -> Array:
 
 
 def integrate(place: Place, speed: Speed, seconds: float | Array) -> tuple[Speed, Place]:
-    """Let a body move for some time, no further than a body may within a step."""
+    """The velocity and the place of a body after some time, within what a step allows."""
     way = seconds * speed.velocity
     square = dot(way, way)
     far = square > MAX_TRANSLATION**2
@@ -229,53 +279,55 @@ def integrate(place: Place, speed: Speed, seconds: float | Array) -> tuple[Speed
 
 
 def solve_positions(
+    layout: LegLayout,
     hull: Place,
     legs: tuple[Place, Place],
-    limits: tuple[Array, Array],
+    limit_states: tuple[Array, Array],
     manifolds: Manifolds,
     active: Array,
-    most: int = POSITION_ITERATIONS,
-) -> Settled:
-    """The bodies once nothing overlaps and no hinge is apart, as far as 60 passes lead.
+    max_iterations: int = POSITION_ITERATIONS,
+) -> PositionSolution:
+    """The positions in which nothing overlaps and no joint is apart, as far as they are reached.
 
     Args:
-        hull: where the hull is.
-        legs: where the legs are.
-        limits: the limit that each hinge is at.
-        manifolds: how the legs touched the ground when the step began.
+        layout: how the values of both legs are held together.
+        hull: the place of the hull.
+        legs: the places of the legs.
+        limit_states: the limit that each joint is at.
+        manifolds: the manifolds of the legs' contacts at the beginning of the step.
         active: which landers are solved at all.
-        most: how many passes there may be.
+        max_iterations: how many iterations are allowed.
     """
     touching = _touching(manifolds, active)
-    manifolds_of_both = [beside(*of_legs) for of_legs in manifolds]
+    manifolds_of_both = [layout.join(*of_legs) for of_legs in manifolds]
 
     def push_out(manifold: Manifold, now: tuple[Place, Array]) -> tuple[Place, Array]:
-        """One pass over a contact of a leg: where it is then, and did it fit?"""
+        """One iteration of a contact: the place of the leg after it, and did it fit before?"""
         leg, fits = now
-        place, deepest = contacts.correct_position(manifold, leg, LEG_WEIGHT, 0.2)
+        place, deepest = contacts.solve_position(manifold, leg, LEG_MASS, 0.2)
         return place, fits & (deepest >= -3 * LINEAR_SLOP)
 
-    def one_pass(carry: Any) -> Any:
+    def iterate(carry: Any) -> Any:
         done, going, hull, legs = carry
-        new_hull, new_legs, right = hull, list(legs), jnp.ones_like(going)
+        new_hull, new_legs, fits = hull, list(legs), jnp.ones_like(going)
         if manifolds:
-            now = beside(*((leg, right) for leg in legs))
+            now = layout.join(*((leg, fits) for leg in legs))
             for here, manifold in zip(touching, manifolds_of_both, strict=True):
-                now = _if(here, functools.partial(of_each, push_out, manifold, now), now)
-            (new_legs[0], right), (new_legs[1], left) = apart(now)
-            right = right & left
+                now = _if(here, functools.partial(layout.map, push_out, manifold, now), now)
+            (new_legs[0], right_fits), (new_legs[1], left_fits) = layout.split(now)
+            fits = right_fits & left_fits
         for i in (1, 0):
-            new_hull, new_legs[i], fits = joints.correct_position(
-                HINGES[i], limits[i], new_hull, new_legs[i]
+            new_hull, new_legs[i], joint_fits = joints.solve_position(
+                JOINTS[i], limit_states[i], new_hull, new_legs[i]
             )
-            new_hull, new_legs[i], right = keep((new_hull, new_legs[i], right & fits))
+            new_hull, new_legs[i], fits = materialise((new_hull, new_legs[i], fits & joint_fits))
         hull, legs = select(going, (new_hull, tuple(new_legs)), (hull, legs))
-        return done + 1, going & ~right, hull, legs
+        return done + 1, going & ~fits, hull, legs
 
     def goes_on(carry: Any) -> Array:
         done, going, _, _ = carry
-        return (done < most) & anywhere(going)
+        return (done < max_iterations) & anywhere(going)
 
     start = (jnp.int32(0), active, hull, legs)
-    _, going, hull, legs = lax.while_loop(goes_on, one_pass, start)
-    return Settled(hull, legs, ~going)
+    _, going, hull, legs = lax.while_loop(goes_on, iterate, start)
+    return PositionSolution(hull, legs, ~going)

@@ -1,55 +1,59 @@
-"""The hinges of the legs: an anchor, a motor, and limits of the angle.
+"""The revolute joints of the legs: an anchor, a motor, and limits of the angle.
 
-At its limit a leg is held by two impulses that fight: the motor turns against the limit with a
-little more in each of the 180 iterations, until it gives all it has after eight steps. That is what
-makes the legs stiff, so the number of iterations is part of the physics.
+At its limit a leg is held by two impulses that oppose each other. The motor turns it against the
+limit with a little more in each of the 180 iterations, until after eight steps it gives all it can.
+That makes the legs stiff, so the number of iterations is part of the physics.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..arrays.materialise import keep
+from ..arrays.materialise import materialise
 from ..arrays.vectors import Array, Vector, clip, cross, length, rotation, select
-from ..game.bodies import (
-    ANGULAR_SLOP,
-    HULL,
-    LEG,
-    LINEAR_SLOP,
-    MAX_ANGULAR_CORRECTION,
-    MAX_MOTOR_IMPULSE,
-    Hinge,
-)
+from ..game.bodies import HULL, LEG, MAX_MOTOR_IMPULSE, JointDef
 from ..state import Joint, Place, Speed
+from .settings import ANGULAR_SLOP, LINEAR_SLOP, MAX_ANGULAR_CORRECTION
 
-__all__ = ["JointRow", "correct_position", "prepare", "pull", "settled", "warm_start"]
+__all__ = [
+    "JointConstraint",
+    "extrapolate",
+    "prepare",
+    "solve_position",
+    "solve_velocity",
+    "warm_start",
+]
 
 MASS = HULL.inverse_mass + LEG.inverse_mass
 INERTIA = HULL.inverse_inertia + LEG.inverse_inertia
 HULL_ANCHOR = Vector(0.0, -HULL.centre)
-"""From the hull's centre of mass."""
+"""The anchor, relative to the hull's centre of mass."""
 
 
-class JointRow(NamedTuple):
-    """A hinge as the solver of the velocities has it: all that a step does not change."""
+class JointConstraint(NamedTuple):
+    """What the velocity solver needs of a joint and does not change."""
 
     hull_arm: Vector
     leg_arm: Vector
-    at: Array
+    limit_state: Array
     k13: Array
+    """Entry 13 of the 3 x 3 matrix K of anchor and angle, which turns impulses into velocities."""
     k23: Array
+    """Entry 23 of K."""
     inverse2: tuple[Array, Array, Array]
-    """Of the anchor's matrix: entries 11, 12, 22."""
-    against: tuple[Array, Array, Array, Array, Array, Array]
-    """The inverse of the matrix of anchor and angle, negative: entries 11, 12, 13, 22, 23, 33."""
+    """The inverse of the 2 x 2 matrix of the anchor alone: entries 11, 12, 22."""
+    minus_inverse3: tuple[Array, Array, Array, Array, Array, Array]
+    """Minus the inverse of K: entries 11, 12, 13, 22, 23, 33."""
 
 
-def prepare(hinge: Hinge, joint: Joint, hull: Place, leg: Place) -> tuple[JointRow, Joint]:
-    """A hinge, ready for the solver, and its impulses, less that of a limit it is no longer at."""
-    arm_a = rotation(hull.angle).turn(HULL_ANCHOR)
-    arm_b = rotation(leg.angle).turn(hinge.anchor)
-    arm_a, arm_b = keep((arm_a, arm_b))
-    k11, k12, k22 = keep(_anchor_matrix(arm_a, arm_b))
+def prepare(
+    definition: JointDef, joint: Joint, hull: Place, leg: Place
+) -> tuple[JointConstraint, Joint]:
+    """The constraint of a joint, and the joint without the impulse of a limit that it has left."""
+    arm_a = rotation(hull.angle).rotate(HULL_ANCHOR)
+    arm_b = rotation(leg.angle).rotate(definition.anchor)
+    arm_a, arm_b = materialise((arm_a, arm_b))
+    k11, k12, k22 = materialise(_anchor_matrix(arm_a, arm_b))
     k13 = -arm_a.y * HULL.inverse_inertia - arm_b.y * LEG.inverse_inertia
     k23 = arm_a.x * HULL.inverse_inertia + arm_b.x * LEG.inverse_inertia
     k33 = INERTIA
@@ -57,7 +61,7 @@ def prepare(hinge: Hinge, joint: Joint, hull: Place, leg: Place) -> tuple[JointR
     c11, c12, c13 = k22 * k33 - k23 * k23, k13 * k23 - k12 * k33, k12 * k23 - k13 * k22
     determinant3 = -1.0 / (k11 * c11 + k12 * c12 + k13 * c13)
     inverse2 = (determinant2 * k22, -determinant2 * k12, determinant2 * k11)
-    against = (
+    minus_inverse3 = (
         determinant3 * c11,
         determinant3 * c12,
         determinant3 * c13,
@@ -65,15 +69,15 @@ def prepare(hinge: Hinge, joint: Joint, hull: Place, leg: Place) -> tuple[JointR
         determinant3 * (k13 * k12 - k11 * k23),
         determinant3 * (k11 * k22 - k12 * k12),
     )
-    angle = leg.angle - hull.angle - hinge.reference
-    at = select(angle <= hinge.lower, -1, select(angle >= hinge.upper, 1, 0))
-    limit = select((at == joint.at) & (at != 0), joint.limit, 0.0)
-    row = JointRow(arm_a, arm_b, at, k13, k23, inverse2, against)
-    return row, joint._replace(at=at, limit=limit)
+    angle = leg.angle - hull.angle - definition.reference_angle
+    at = select(angle <= definition.lower_angle, -1, select(angle >= definition.upper_angle, 1, 0))
+    impulse = select((at == joint.limit_state) & (at != 0), joint.limit_impulse, 0.0)
+    constraint = JointConstraint(arm_a, arm_b, at, k13, k23, inverse2, minus_inverse3)
+    return constraint, joint._replace(limit_state=at, limit_impulse=impulse)
 
 
 def _anchor_matrix(arm_a: Vector, arm_b: Vector) -> tuple[Array, Array, Array]:
-    """How the anchor's velocity answers to a pull: entries 11, 12, 22."""
+    """The matrix from an impulse at the anchor to the velocity there: entries 11, 12, 22."""
     i_a, i_b = HULL.inverse_inertia, LEG.inverse_inertia
     return (
         MASS + arm_a.y * arm_a.y * i_a + arm_b.y * arm_b.y * i_b,
@@ -82,111 +86,129 @@ def _anchor_matrix(arm_a: Vector, arm_b: Vector) -> tuple[Array, Array, Array]:
     )
 
 
-def warm_start(row: JointRow, joint: Joint, hull: Speed, leg: Speed) -> tuple[Speed, Speed]:
-    """The velocities of hull and leg once the impulses of the last step are applied again."""
-    turn = joint.motor + joint.limit
-    return _apply(row, hull, leg, joint.pull, turn)
+def warm_start(
+    constraint: JointConstraint, joint: Joint, hull: Speed, leg: Speed
+) -> tuple[Speed, Speed]:
+    """The velocities of hull and leg after the impulses of the last step."""
+    angular = joint.motor_impulse + joint.limit_impulse
+    return _apply(constraint, hull, leg, joint.impulse, angular)
 
 
 def _apply(
-    row: JointRow, hull: Speed, leg: Speed, impulse: Vector, turn: Array
+    constraint: JointConstraint, hull: Speed, leg: Speed, impulse: Vector, angular: Array
 ) -> tuple[Speed, Speed]:
-    hull_turn = cross(row.hull_arm, impulse) + turn
-    leg_turn = cross(row.leg_arm, impulse) + turn
+    """The velocities of hull and leg after an impulse at the anchor and an angular one."""
+    hull_angular = cross(constraint.hull_arm, impulse) + angular
+    leg_angular = cross(constraint.leg_arm, impulse) + angular
     return (
         Speed(
             hull.velocity - HULL.inverse_mass * impulse,
-            hull.spin - HULL.inverse_inertia * hull_turn,
+            hull.spin - HULL.inverse_inertia * hull_angular,
         ),
         Speed(
             leg.velocity + LEG.inverse_mass * impulse,
-            leg.spin + LEG.inverse_inertia * leg_turn,
+            leg.spin + LEG.inverse_inertia * leg_angular,
         ),
     )
 
 
-def pull(
-    hinge: Hinge, row: JointRow, joint: Joint, hull: Speed, leg: Speed
+def solve_velocity(
+    definition: JointDef, constraint: JointConstraint, joint: Joint, hull: Speed, leg: Speed
 ) -> tuple[Joint, Speed, Speed]:
-    """One pass over a hinge: the motor, then anchor and limit together."""
-    wanted = joint.motor - (leg.spin - hull.spin - hinge.speed) * (1 / INERTIA)
-    motor = clip(wanted, -MAX_MOTOR_IMPULSE, MAX_MOTOR_IMPULSE)
-    turn = motor - joint.motor
-    hull_spin = hull.spin - HULL.inverse_inertia * turn
-    leg_spin = leg.spin + LEG.inverse_inertia * turn
+    """One iteration of a joint: the motor, then anchor and limit together."""
+    wanted = joint.motor_impulse - (leg.spin - hull.spin - definition.motor_speed) * (1 / INERTIA)
+    motor_impulse = clip(wanted, -MAX_MOTOR_IMPULSE, MAX_MOTOR_IMPULSE)
+    angular = motor_impulse - joint.motor_impulse
+    hull_spin = hull.spin - HULL.inverse_inertia * angular
+    leg_spin = leg.spin + LEG.inverse_inertia * angular
 
-    x = (leg.velocity.x - leg_spin * row.leg_arm.y) - (hull.velocity.x - hull_spin * row.hull_arm.y)
-    y = (leg.velocity.y + leg_spin * row.leg_arm.x) - (hull.velocity.y + hull_spin * row.hull_arm.x)
+    # The velocity to be removed: that of the anchors relative to each other, and of the angle.
+    leg_arm, hull_arm = constraint.leg_arm, constraint.hull_arm
+    x = (leg.velocity.x - leg_spin * leg_arm.y) - (hull.velocity.x - hull_spin * hull_arm.y)
+    y = (leg.velocity.y + leg_spin * leg_arm.x) - (hull.velocity.y + hull_spin * hull_arm.x)
     z = leg_spin - hull_spin
-    motor, turn, x, y, z = keep((motor, turn, x, y, z))
-    i11, i12, i13, i22, i23, i33 = row.against
-    held = Vector(i11 * x + i12 * y + i13 * z, i12 * x + i22 * y + i23 * z)
-    limit = i13 * x + i23 * y + i33 * z
-    # A limit does not pull: where it would, or where the leg is at none, the anchor stands alone.
-    total = joint.limit + limit
-    free = (row.at == 0) | select(row.at < 0, total < 0.0, total > 0.0)
-    right_x, right_y = joint.limit * row.k13 - x, joint.limit * row.k23 - y
-    j11, j12, j22 = row.inverse2
+    motor_impulse, angular, x, y, z = materialise((motor_impulse, angular, x, y, z))
+    i11, i12, i13, i22, i23, i33 = constraint.minus_inverse3
+    with_limit = Vector(i11 * x + i12 * y + i13 * z, i12 * x + i22 * y + i23 * z)
+    change = i13 * x + i23 * y + i33 * z
+    # A limit pushes and never pulls. Where it would pull, or the leg is at none, the anchor is
+    # solved without it.
+    total = joint.limit_impulse + change
+    at = constraint.limit_state
+    free = (at == 0) | select(at < 0, total < 0.0, total > 0.0)
+    right_x = joint.limit_impulse * constraint.k13 - x
+    right_y = joint.limit_impulse * constraint.k23 - y
+    j11, j12, j22 = constraint.inverse2
     alone = Vector(j11 * right_x + j12 * right_y, j12 * right_x + j22 * right_y)
-    impulse, limit = keep(select(free, (alone, -joint.limit), (held, limit)))
-    # At a limit the motor's turn and the limit's nearly cancel: their sum has less noise than both.
-    hull, leg = _apply(row, hull, leg, impulse, turn + limit)
-    joint = joint._replace(pull=joint.pull + impulse, limit=joint.limit + limit, motor=motor)
-    return joint, *keep((hull, leg))
+    impulse, change = materialise(select(free, (alone, -joint.limit_impulse), (with_limit, change)))
+    # At a limit the impulses of motor and limit nearly cancel. Their sum is applied at once, which
+    # rounds once in place of twice.
+    hull, leg = _apply(constraint, hull, leg, impulse, angular + change)
+    joint = joint._replace(
+        impulse=joint.impulse + impulse,
+        limit_impulse=joint.limit_impulse + change,
+        motor_impulse=motor_impulse,
+    )
+    return joint, *materialise((hull, leg))
 
 
-def settled(row: JointRow, joint: Joint, gain: Array, rest: Array) -> tuple[Joint, Array]:
-    """A hinge after further iterations in which no velocity changes any more.
+def extrapolate(
+    constraint: JointConstraint, joint: Joint, gain: Array, iterations: Array
+) -> tuple[Joint, Array]:
+    """A joint after further iterations in which no velocity changes any more.
 
-    What goes on is the motor against the limit: it gains the same in each iteration.
+    What still changes is the motor's impulse, which gains the same in each iteration, and the
+    limit's against it.
 
     Args:
-        row: the hinge.
+        constraint: the constraint of the joint.
         joint: its impulses now.
-        gain: what the motor gains in an iteration.
-        rest: how many iterations are left.
+        gain: what the motor's impulse gains in an iteration.
+        iterations: how many iterations are left.
 
     Returns:
         The impulses at the end, and whether the limit still pushes then.
     """
-    motor = joint.motor + rest * gain
-    motor = clip(motor, -MAX_MOTOR_IMPULSE, MAX_MOTOR_IMPULSE)
-    motor = select(row.at == 0, joint.motor, motor)
-    limit = joint.limit - (motor - joint.motor)
-    holds = (row.at == 0) | select(row.at < 0, limit >= 0.0, limit <= 0.0)
-    return joint._replace(motor=motor, limit=limit), holds
+    motor_impulse = joint.motor_impulse + iterations * gain
+    motor_impulse = clip(motor_impulse, -MAX_MOTOR_IMPULSE, MAX_MOTOR_IMPULSE)
+    motor_impulse = select(constraint.limit_state == 0, joint.motor_impulse, motor_impulse)
+    limit_impulse = joint.limit_impulse - (motor_impulse - joint.motor_impulse)
+    pushes = (constraint.limit_state == 0) | select(
+        constraint.limit_state < 0, limit_impulse >= 0.0, limit_impulse <= 0.0
+    )
+    return joint._replace(motor_impulse=motor_impulse, limit_impulse=limit_impulse), pushes
 
 
-def correct_position(
-    hinge: Hinge, at: Array, hull: Place, leg: Place
+def solve_position(
+    definition: JointDef, limit_state: Array, hull: Place, leg: Place
 ) -> tuple[Place, Place, Array]:
     """Bring a leg back to its limit and its anchor.
 
     Args:
-        hinge: the hinge.
-        at: the limit it is at.
+        definition: the joint.
+        limit_state: the limit that it is at.
         hull: the hull.
         leg: the leg.
 
     Returns:
-        Where the hull is then, and the leg; and were they right already?
+        The positions of hull and leg, and whether they were right before.
     """
-    angle = leg.angle - hull.angle - hinge.reference
-    below, above = angle - hinge.lower, angle - hinge.upper
+    angle = leg.angle - hull.angle - definition.reference_angle
+    below, above = angle - definition.lower_angle, angle - definition.upper_angle
     error = select(
-        at < 0,
+        limit_state < 0,
         clip(below + ANGULAR_SLOP, -MAX_ANGULAR_CORRECTION, 0.0),
         clip(above - ANGULAR_SLOP, 0.0, MAX_ANGULAR_CORRECTION),
     )
-    off = select(at < 0, -below, above)
-    right_angle = (at == 0) | (off <= ANGULAR_SLOP)
-    turn = select(at == 0, 0.0, -error / INERTIA)
-    hull_angle = hull.angle - HULL.inverse_inertia * turn
-    leg_angle = leg.angle + LEG.inverse_inertia * turn
+    off = select(limit_state < 0, -below, above)
+    right_angle = (limit_state == 0) | (off <= ANGULAR_SLOP)
+    angular = select(limit_state == 0, 0.0, -error / INERTIA)
+    hull_angle = hull.angle - HULL.inverse_inertia * angular
+    leg_angle = leg.angle + LEG.inverse_inertia * angular
 
-    arm_a = rotation(hull_angle).turn(HULL_ANCHOR)
-    arm_b = rotation(leg_angle).turn(hinge.anchor)
-    arm_a, arm_b = keep((arm_a, arm_b))
+    arm_a = rotation(hull_angle).rotate(HULL_ANCHOR)
+    arm_b = rotation(leg_angle).rotate(definition.anchor)
+    arm_a, arm_b = materialise((arm_a, arm_b))
     gap = leg.centre + arm_b - hull.centre - arm_a
     k11, k12, k22 = _anchor_matrix(arm_a, arm_b)
     scale = -1.0 / (k11 * k22 - k12 * k12)
@@ -194,7 +216,7 @@ def correct_position(
         scale * (k22 * gap.x - k12 * gap.y),
         scale * (k11 * gap.y - k12 * gap.x),
     )
-    impulse, hull_angle, leg_angle = keep((impulse, hull_angle, leg_angle))
+    impulse, hull_angle, leg_angle = materialise((impulse, hull_angle, leg_angle))
     return (
         Place(
             hull.centre - HULL.inverse_mass * impulse,

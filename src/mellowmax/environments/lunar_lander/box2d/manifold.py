@@ -1,10 +1,10 @@
-"""Where a convex body meets an edge of the ground: up to two points and a normal.
+"""The manifold of a convex body and an edge of the ground: a normal and up to two points.
 
-Box2D's rule for an edge that stands alone. Of all axes that might separate the two, the edge's own
-normal and those of the body's faces, the one with the greatest separation becomes the reference;
-the body's axes must win by a margin, so that the choice does not flutter. The face on the other
-side is then clipped to the width of the reference face, and of what is left the points within the
-radius of the skins are the contact.
+This is Box2D's rule for an edge without neighbours. Of all axes that might separate the two, the
+normal of the edge and the normals of the body's faces, the one with the largest separation becomes
+the reference. An axis of the body must win by a margin, so that the choice does not flip back and
+forth. The face on the other side, the incident one, is clipped to the width of the reference face.
+The points of what is left that lie within the radius of the skins are the contact.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from ..arrays.materialise import keep
+from ..arrays.materialise import materialise
 from ..arrays.vectors import Array, Pose, Vector, dot, length, lookup, right_of, select
-from ..game.bodies import RADIUS
 from ..game.terrain import Edge
+from .settings import RADIUS
 
-__all__ = ["Manifold", "ManifoldPoint", "collide", "no_manifold"]
+__all__ = ["Manifold", "ManifoldPoint", "edge_manifold", "no_manifold"]
 
 NONE = -1
 VERTEX_OF_EDGE, VERTEX_OF_BODY = 64, 128
-"""What the number of a feature says besides the indices of the two: which of them is a vertex."""
+"""Added to the number of a feature: which of the two shapes has a vertex there."""
 
 
 class ManifoldPoint(NamedTuple):
     """A point of a manifold."""
 
     feature: Array
-    """Which features meet there; -1 if there is no point."""
+    """The features that touch there; -1 for no point."""
     place: Vector
-    """In the world."""
-    fixed: Vector
-    """Where it stays while the body moves: in the body if the edge is the reference, else in the
-    world."""
+    """The point in the world."""
+    local: Vector
+    """The point in the frame where it stays while the body moves: that of the body if the edge is
+    the reference, else that of the world."""
     separation: Array
 
 
@@ -43,13 +43,13 @@ class Manifold(NamedTuple):
     """How a body touches an edge."""
 
     on_edge: Array
-    """Is the edge the reference, rather than a face of the body?"""
+    """Is the edge the reference, and not a face of the body?"""
     normal: Vector
-    """From the ground to the body, in the world."""
+    """The direction from the ground to the body, in the world."""
     reference_normal: Vector
-    """Of the reference face: in the world, or in the body."""
+    """The normal of the reference face, in the world if it is the edge, else in the body."""
     reference_point: Vector
-    """On the reference face, likewise."""
+    """A point of the reference face, in the same frame."""
     first: ManifoldPoint
     second: ManifoldPoint
 
@@ -59,8 +59,37 @@ class Manifold(NamedTuple):
         return self.first.feature != NONE
 
 
-class _End(NamedTuple):
-    """An end of the face that is clipped: where it is, and what feature of each shape it is."""
+class _Polygon(NamedTuple):
+    """A body's corners and face normals, in its own frame and in the world."""
+
+    vertices: Sequence[Vector]
+    normals: Sequence[Vector]
+    corners: Sequence[Vector]
+    """The vertices in the world."""
+    faces: Sequence[Vector]
+    """The normals in the world, each of the face that begins at the corner of the same index."""
+    n_vertices: int | Array
+
+
+class _Axes(NamedTuple):
+    """The best axes that might separate a body from an edge."""
+
+    normal: Vector
+    """The normal of the edge, on the side of the body."""
+    in_front: Array
+    """Is the body on the side of the edge's own normal?"""
+    apart: Array
+    """Does an axis separate the two?"""
+    on_edge: Array
+    """Is the edge the reference?"""
+    best_face: Array
+    """The face of the body with the largest separation."""
+    opposite: Array
+    """The face of the body that is turned most towards the edge."""
+
+
+class _ClipVertex(NamedTuple):
+    """An end of the incident face: where it is, and its feature of each shape."""
 
     place: Vector
     of_reference: Array
@@ -68,119 +97,64 @@ class _End(NamedTuple):
     clipped: Array
 
 
-def collide(
+class _Faces(NamedTuple):
+    """The reference face, the incident face, and the body's face, which is one of the two."""
+
+    start: Vector
+    """Where the reference face begins."""
+    end: Vector
+    normal: Vector
+    start_index: Array
+    """The number of the vertex at `start`."""
+    end_index: Array
+    first: _ClipVertex
+    """The incident face."""
+    second: _ClipVertex
+    local_normal: Vector
+    """The normal of the body's face, in the frame of the body."""
+    local_corner: Vector
+    """The first corner of the body's face, in the frame of the body."""
+
+
+def edge_manifold(
     vertices: Sequence[Vector],
     normals: Sequence[Vector],
     centre: Vector,
     pose: Pose,
     edge: Edge,
-    count: int | Array | None = None,
+    n_vertices: int | Array | None = None,
 ) -> Manifold:
     """The manifold of a body and an edge.
 
     Args:
-        vertices: of the body, in its own frame, counter-clockwise.
-        normals: of the face that begins at each vertex.
-        centre: of the body, in the world: the edge's normal points to its side.
-        pose: of the body.
+        vertices: the corners of the body, in its own frame, counter-clockwise.
+        normals: the normal of the face that begins at each vertex.
+        centre: the body's centre in the world; the normal of the edge points to its side.
+        pose: the pose of the body.
         edge: the edge.
-        count: how many of the vertices there are, where the last one is repeated; None for all.
+        n_vertices: the number of vertices if the last one is repeated; None if all are different.
     """
-    count = len(vertices) if count is None else count
-    corners = keep([pose.place(vertex) for vertex in vertices])
-    faces = keep([pose.rotation.turn(normal) for normal in normals])
-    along = edge.end - edge.start
-    along = along * (1.0 / length(along))
-    up = right_of(along)
-    in_front = dot(up, centre - edge.start) >= 0.0
-    normal = select(in_front, up, -up)
-    in_front, normal = keep((in_front, normal))
-
-    # How far apart they are along the edge's normal, and along the best of the body's.
-    edge_separation = dot(normal, corners[0] - edge.start)
-    for corner in corners[1:]:
-        edge_separation = jnp.minimum(edge_separation, dot(normal, corner - edge.start))
-    best_face, face_separation = None, None
-    opposite, most_opposed = None, None
-    for i in range(len(vertices)):
-        separation = jnp.minimum(
-            dot(faces[i], edge.start - corners[i]), dot(faces[i], edge.end - corners[i])
-        )
-        facing = dot(normal, faces[i])
-        if best_face is None or face_separation is None or most_opposed is None:
-            face_separation, best_face = separation, jnp.zeros_like(in_front, jnp.int32)
-            most_opposed, opposite = facing, jnp.zeros_like(in_front, jnp.int32)
-        else:
-            best_face = select(separation > face_separation, i, best_face)
-            face_separation = jnp.maximum(separation, face_separation)
-            opposite = select(facing < most_opposed, i, opposite)
-            most_opposed = jnp.minimum(facing, most_opposed)
-        if i % 2:
-            face_separation, best_face, most_opposed, opposite = keep(
-                (face_separation, best_face, most_opposed, opposite)
-            )
-    assert best_face is not None
-    assert face_separation is not None
-    assert opposite is not None
-    edge_separation, face_separation, best_face, opposite = keep(
-        (edge_separation, face_separation, best_face, opposite)
-    )
-    apart = (edge_separation > RADIUS) | (face_separation > RADIUS)
-    on_edge = face_separation <= 0.98 * edge_separation + 0.001
-
-    # The face of the body that takes part, as the reference or opposite to it.
-    on_edge = keep(on_edge)
-    face = keep(select(on_edge, opposite, best_face))
-    after = select(face == count - 1, 0, face + 1)
-    corner, next_corner, face_normal = (
-        lookup(face, corners),
-        lookup(after, corners),
-        lookup(face, faces),
-    )
-    local_normal, local_corner = lookup(face, normals), lookup(face, vertices)
-    corner, next_corner, face_normal, local_normal, local_corner = keep(
-        (corner, next_corner, face_normal, local_normal, local_corner)
-    )
-    start, end = select(in_front, (edge.start, edge.end), (edge.end, edge.start))
-    from_here, to_there, reference_normal = select(
-        on_edge, (start, end, normal), (corner, next_corner, face_normal)
-    )
-    from_here, to_there, reference_normal = keep((from_here, to_there, reference_normal))
-    zero = jnp.zeros_like(face)
-    no = jnp.zeros_like(apart)
-    of_reference = select(on_edge, zero, face)
-    one = _End(select(on_edge, corner, edge.start), of_reference, select(on_edge, face, zero), no)
-    two = _End(
-        select(on_edge, next_corner, edge.end), of_reference, select(on_edge, after, zero), no
-    )
-    index_here = select(on_edge, select(in_front, 0, 1), face).astype(jnp.int32)
-    index_there = select(on_edge, select(in_front, 1, 0), after).astype(jnp.int32)
-    side = right_of(reference_normal)
-    one, two, some = _clip(one, two, side, dot(side, from_here), index_here, on_edge)
-    one, two, all_of = _clip(one, two, -side, -dot(side, to_there), index_there, on_edge)
-    valid = keep(some & all_of & ~apart)
-
-    one, two = keep((one, two))
-    first = _point(one, on_edge, from_here, reference_normal, pose, valid)
-    second = _point(two, on_edge, from_here, reference_normal, pose, valid)
-    first, second = keep((first, second))
-    only_second = first.feature == NONE
-    first, second = (
-        select(only_second, second, first),
-        second._replace(feature=select(only_second, NONE, second.feature)),
-    )
+    n_vertices = len(vertices) if n_vertices is None else n_vertices
+    corners = materialise([pose.to_world(vertex) for vertex in vertices])
+    faces = materialise([pose.rotation.rotate(normal) for normal in normals])
+    body = _Polygon(vertices, normals, corners, faces, n_vertices)
+    axes = _separating_axes(body, centre, edge)
+    axes = axes._replace(on_edge=materialise(axes.on_edge))
+    chosen = _choose_faces(body, edge, axes)
+    one, two, valid = _clip_incident(chosen, axes)
+    first, second = _contact_points(one, two, chosen, axes.on_edge, pose, valid)
     return Manifold(
-        on_edge,
-        select(on_edge, reference_normal, -reference_normal),
-        select(on_edge, normal, local_normal),
-        select(on_edge, from_here, local_corner),
+        axes.on_edge,
+        select(axes.on_edge, chosen.normal, -chosen.normal),
+        select(axes.on_edge, axes.normal, chosen.local_normal),
+        select(axes.on_edge, chosen.start, chosen.local_corner),
         first,
         second,
     )
 
 
 def no_manifold(like: Array) -> Manifold:
-    """The manifold of what does not touch."""
+    """The manifold of a body that does not touch."""
     nowhere = Vector(like * 0.0, like * 0.0)
     none = jnp.full_like(like, NONE, jnp.int32)
     point = ManifoldPoint(none, nowhere, nowhere, like * 0.0)
@@ -188,39 +162,162 @@ def no_manifold(like: Array) -> Manifold:
     return Manifold(jnp.ones_like(like, jnp.bool_), up, up, nowhere, point, point)
 
 
-def _clip(
-    one: _End, two: _End, side: Vector, offset: Array, index: Array, on_edge: Array
-) -> tuple[_End, _End, Array]:
-    """What of a segment lies behind a line, and are there still two ends?
+def _separating_axes(body: _Polygon, centre: Vector, edge: Edge) -> _Axes:
+    """The separation along the normal of the edge, and along the best normal of the body."""
+    along = edge.end - edge.start
+    along = along * (1.0 / length(along))
+    up = right_of(along)
+    in_front = dot(up, centre - edge.start) >= 0.0
+    normal = select(in_front, up, -up)
+    in_front, normal = materialise((in_front, normal))
 
-    An end that is cut off is a vertex of the reference face on the incident one.
+    corners, faces = body.corners, body.faces
+    edge_separation = dot(normal, corners[0] - edge.start)
+    for corner in corners[1:]:
+        edge_separation = jnp.minimum(edge_separation, dot(normal, corner - edge.start))
+
+    def look(i: int) -> tuple[Array, Array]:
+        """The separation along a face's normal, and how far that points with the edge's."""
+        separation = jnp.minimum(
+            dot(faces[i], edge.start - corners[i]), dot(faces[i], edge.end - corners[i])
+        )
+        return separation, dot(normal, faces[i])
+
+    face_separation, most_opposed = look(0)
+    best_face = jnp.zeros_like(in_front, jnp.int32)
+    opposite = jnp.zeros_like(in_front, jnp.int32)
+    for i in range(1, len(corners)):
+        separation, facing = look(i)
+        best_face = select(separation > face_separation, i, best_face)
+        face_separation = jnp.maximum(separation, face_separation)
+        opposite = select(facing < most_opposed, i, opposite)
+        most_opposed = jnp.minimum(facing, most_opposed)
+        if i % 2:
+            face_separation, best_face, most_opposed, opposite = materialise(
+                (face_separation, best_face, most_opposed, opposite)
+            )
+    edge_separation, face_separation, best_face, opposite = materialise(
+        (edge_separation, face_separation, best_face, opposite)
+    )
+    apart = (edge_separation > RADIUS) | (face_separation > RADIUS)
+    on_edge = face_separation <= 0.98 * edge_separation + 0.001
+    return _Axes(normal, in_front, apart, on_edge, best_face, opposite)
+
+
+def _choose_faces(body: _Polygon, edge: Edge, axes: _Axes) -> _Faces:
+    """The reference face and the incident face: the edge, and a face of the body."""
+    on_edge, in_front = axes.on_edge, axes.in_front
+    face = materialise(select(on_edge, axes.opposite, axes.best_face))
+    after = select(face == body.n_vertices - 1, 0, face + 1)
+    corner, next_corner, face_normal = (
+        lookup(face, body.corners),
+        lookup(after, body.corners),
+        lookup(face, body.faces),
+    )
+    local_normal, local_corner = lookup(face, body.normals), lookup(face, body.vertices)
+    corner, next_corner, face_normal, local_normal, local_corner = materialise(
+        (corner, next_corner, face_normal, local_normal, local_corner)
+    )
+    edge_start, edge_end = select(in_front, (edge.start, edge.end), (edge.end, edge.start))
+    start, end, normal = select(
+        on_edge, (edge_start, edge_end, axes.normal), (corner, next_corner, face_normal)
+    )
+    start, end, normal = materialise((start, end, normal))
+    zero = jnp.zeros_like(face)
+    no = jnp.zeros_like(axes.apart)
+    of_reference = select(on_edge, zero, face)
+    first = _ClipVertex(
+        select(on_edge, corner, edge.start), of_reference, select(on_edge, face, zero), no
+    )
+    second = _ClipVertex(
+        select(on_edge, next_corner, edge.end), of_reference, select(on_edge, after, zero), no
+    )
+    start_index = select(on_edge, select(in_front, 0, 1), face).astype(jnp.int32)
+    end_index = select(on_edge, select(in_front, 1, 0), after).astype(jnp.int32)
+    return _Faces(
+        start, end, normal, start_index, end_index, first, second, local_normal, local_corner
+    )
+
+
+def _clip_incident(faces: _Faces, axes: _Axes) -> tuple[_ClipVertex, _ClipVertex, Array]:
+    """The incident face between the ends of the reference face, and whether anything is left."""
+    side = right_of(faces.normal)
+    first, second, some = _clip(
+        faces.first, faces.second, side, dot(side, faces.start), faces.start_index
+    )
+    first, second, rest = _clip(first, second, -side, -dot(side, faces.end), faces.end_index)
+    return first, second, materialise(some & rest & ~axes.apart)
+
+
+def _clip(
+    one: _ClipVertex, two: _ClipVertex, side: Vector, offset: Array, index: Array
+) -> tuple[_ClipVertex, _ClipVertex, Array]:
+    """The part of a segment behind a line, and whether it still has two ends.
+
+    Args:
+        one: an end of the segment.
+        two: the other end.
+        side: the normal of the line.
+        offset: the distance of the line from the origin.
+        index: the vertex of the reference face on the line, which a cut end has as its feature.
     """
-    first, second = keep((dot(side, one.place) - offset, dot(side, two.place) - offset))
+    first, second = materialise((dot(side, one.place) - offset, dot(side, two.place) - offset))
     both = (first <= 0.0) & (second <= 0.0)
     crosses = first * second < 0.0
     share = first / select(crosses, first - second, 1.0)
-    cut = _End(
+    cut = _ClipVertex(
         one.place + share * (two.place - one.place),
         index,
         one.of_incident,
         jnp.ones_like(crosses),
     )
-    return keep((select(first <= 0.0, one, two), select(both, two, cut), both | crosses))
+    return materialise((select(first <= 0.0, one, two), select(both, two, cut), both | crosses))
+
+
+def _contact_points(
+    one: _ClipVertex,
+    two: _ClipVertex,
+    faces: _Faces,
+    on_edge: Array,
+    pose: Pose,
+    valid: Array,
+) -> tuple[ManifoldPoint, ManifoldPoint]:
+    """The clipped ends within the radius of the skins; if there is one alone, it is the first."""
+    one, two = materialise((one, two))
+    first = _point(one, on_edge, faces.start, faces.normal, pose, valid)
+    second = _point(two, on_edge, faces.start, faces.normal, pose, valid)
+    first, second = materialise((first, second))
+    only_second = first.feature == NONE
+    first, second = (
+        select(only_second, second, first),
+        second._replace(feature=select(only_second, NONE, second.feature)),
+    )
+    return first, second
 
 
 def _point(
-    end: _End, on_edge: Array, origin: Vector, normal: Vector, pose: Pose, valid: Array
+    end: _ClipVertex, on_edge: Array, origin: Vector, normal: Vector, pose: Pose, valid: Array
 ) -> ManifoldPoint:
+    """The point of a manifold from an end of the clipped face.
+
+    Args:
+        end: the end.
+        on_edge: is the edge the reference?
+        origin: a point of the reference face.
+        normal: its normal.
+        pose: the pose of the body.
+        valid: do the two shapes touch at all?
+    """
     separation = dot(normal, end.place - origin)
     of_edge = select(on_edge, end.of_reference, end.of_incident)
     of_body = select(on_edge, end.of_incident, end.of_reference)
-    # A cut end is a vertex of the reference; one that is not cut is a vertex of the other shape.
-    of_edge_vertex = end.clipped == on_edge
-    kind = select(of_edge_vertex, VERTEX_OF_EDGE, VERTEX_OF_BODY)
+    # A clipped end is a vertex of the reference, any other end a vertex of the other shape.
+    is_edge_vertex = end.clipped == on_edge
+    kind = select(is_edge_vertex, VERTEX_OF_EDGE, VERTEX_OF_BODY)
     feature = of_edge + 8 * of_body + kind
     return ManifoldPoint(
         select(valid & (separation <= RADIUS), feature, NONE),
         end.place,
-        select(on_edge, pose.find(end.place), end.place),
+        select(on_edge, pose.to_body(end.place), end.place),
         separation,
     )

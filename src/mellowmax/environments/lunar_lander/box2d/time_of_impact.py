@@ -1,9 +1,10 @@
 """When a moving body first comes as near to an edge as `TARGET`, by conservative advancement.
 
-Box2D's method. From the distance at some time follows an axis that separates the two shapes. Along
-it the time is found at which the deepest corner comes to the target, by the secant rule and by
-bisection in turn; that is repeated with the corner that is deepest then, until none is deeper. From
-there the next axis is taken, until the shapes are near, or never will be.
+This is `b2TimeOfImpact`. The distance at some time gives an axis that separates the two shapes.
+Along this axis the time is found at which the deepest vertex comes to the target, by the secant
+rule and by bisection in turn. That is repeated with the vertex that is deepest then, until none is
+deeper. The next axis is taken at that time, and so on until the shapes are near, or it is clear
+that they never will be.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from ..arrays.materialise import keep
+from ..arrays.materialise import materialise
 from ..arrays.vectors import (
     Array,
     Pose,
@@ -28,58 +29,58 @@ from ..arrays.vectors import (
     right_of,
     select,
 )
-from ..game.bodies import LINEAR_SLOP, RADIUS
 from ..game.terrain import Edge
 from ..state import Place
 from .distance import Simplex, distance, no_simplex, support_of_body, support_of_edge
+from .settings import LINEAR_SLOP, RADIUS
 
 __all__ = ["Sweep", "time_of_impact"]
 
 TARGET = max(LINEAR_SLOP, RADIUS - 3 * LINEAR_SLOP)
 TOLERANCE = 0.25 * LINEAR_SLOP
-MAX_AXES, MAX_CORNERS, MAX_ROOT_STEPS = 20, 16, 50
+MAX_AXES, MAX_VERTICES, MAX_ROOT_STEPS = 20, 16, 50
 
 
 class Sweep(NamedTuple):
-    """The way of a body from one place to another."""
+    """The motion of a body from one place to another."""
 
     start: Place
     end: Place
     centre: Array
-    """How far above its origin the body's centre of mass lies."""
+    """The height of the body's centre of mass above its origin."""
 
     def at(self, time: Array) -> Pose:
-        """Where the body is at a time from 0 to 1."""
+        """The pose of the body at a time from 0 to 1."""
         rest = 1.0 - time
         centre = rest * self.start.centre + time * self.end.centre
         angle = rest * self.start.angle + time * self.end.angle
-        return keep(pose_at(centre, angle, self.centre))
+        return materialise(pose_at(centre, angle, self.centre))
 
 
 class _Axis(NamedTuple):
-    """A direction along which two shapes are apart: of the edge, of a face, or of neither."""
+    """A separating axis: the normal of the edge, of a face of the body, or of neither."""
 
     of_edge: Array
     of_body: Array
     direction: Vector
-    """In the world, or in the body."""
+    """The direction, in the body if it is the normal of a face, else in the world."""
     anchor: Vector
-    """A point of the face: in the world, or in the body."""
+    """A point of the face or of the edge, in the same frame."""
 
 
 def time_of_impact(
     edge: Edge, vertices: Sequence[Vector], sweep: Sweep, active: Array
 ) -> tuple[Array, Array]:
-    """When a body comes to an edge on its way.
+    """When a body comes near an edge on its way.
 
     Args:
         edge: the edge.
-        vertices: of the body, in its own frame.
-        sweep: the body's way.
-        active: where the answer is needed.
+        vertices: the vertices of the body, in its own frame.
+        sweep: the motion of the body.
+        active: where the result is needed.
 
     Returns:
-        Does it come near, and when, from 0 to 1?
+        Whether it comes near, and when, from 0 to 1.
     """
     turns = 2 * math.pi * jnp.floor(sweep.start.angle * (1 / (2 * math.pi)))
     sweep = sweep._replace(
@@ -97,8 +98,8 @@ def time_of_impact(
         near = apart < TARGET + TOLERANCE
         touches = touches | (going & near & ~overlap)
         going = going & ~near & ~overlap
-        axis = keep(_axis(edge, vertices, sweep.at(time), cache))
-        going, now_touches, time = _along(edge, vertices, sweep, axis, going, time)
+        axis = materialise(_separating_axis(edge, vertices, sweep.at(time), cache))
+        going, now_touches, time = _advance_along(edge, vertices, sweep, axis, going, time)
         return done + 1, going, touches | now_touches, time, cache
 
     def goes_on(carry: Any) -> Array:
@@ -110,7 +111,7 @@ def time_of_impact(
     return touches, time
 
 
-def _along(
+def _advance_along(
     edge: Edge,
     vertices: Sequence[Vector],
     sweep: Sweep,
@@ -118,39 +119,39 @@ def _along(
     going: Array,
     time: Array,
 ) -> tuple[Array, Array, Array]:
-    """Move the time to where the deepest corner along an axis meets the target.
+    """Advance the time until the deepest vertex along an axis meets the target.
 
     Returns:
-        Must another axis be tried, do they touch, and the time.
+        Whether another axis must be tried, whether the shapes touch, and the time.
     """
     none = jnp.zeros_like(going)
 
-    def deepest(carry: Any) -> Any:
+    def resolve_deepest(carry: Any) -> Any:
         done, going, until, result = carry
         pose = sweep.at(until)
-        of_edge, of_body = keep(_deepest(edge, vertices, pose, axis))
+        of_edge, of_body = materialise(_deepest(edge, vertices, pose, axis))
         late = _separation(edge, vertices, pose, axis, of_edge, of_body)
         separate = late > TARGET + TOLERANCE
         reached = ~separate & (late > TARGET - TOLERANCE)
         early = _separation(edge, vertices, sweep.at(time), axis, of_edge, of_body)
         failed = early < TARGET - TOLERANCE
         at_once = ~failed & (early <= TARGET + TOLERANCE)
-        separate, reached, failed, at_once = keep((separate, reached, failed, at_once))
+        separate, reached, failed, at_once = materialise((separate, reached, failed, at_once))
         again, touches, then = result
         again = again | (going & reached)
         then = select(going & reached, until, then)
         touches = touches | (going & ~separate & ~reached & at_once)
         going = going & ~(separate | reached | failed | at_once)
         root = _root(edge, vertices, sweep, axis, of_edge, of_body, time, until, early, late, going)
-        # As in Box2D, a search for the root that has failed leaves the time as it was.
+        # As in Box2D, a search that finds no root leaves the time as it was.
         return done + 1, going, select(going, root, until), (again, touches, then)
 
     def goes_on(carry: Any) -> Array:
         done, going, _, _ = carry
-        return (done < MAX_CORNERS) & anywhere(going)
+        return (done < MAX_VERTICES) & anywhere(going)
 
     start = (jnp.int32(0), going, jnp.ones_like(time), (none, none, time))
-    _, left, _, (again, touches, time) = lax.while_loop(goes_on, deepest, start)
+    _, left, _, (again, touches, time) = lax.while_loop(goes_on, resolve_deepest, start)
     return again | left, touches, time
 
 
@@ -167,13 +168,13 @@ def _root(
     at_high: Array,
     going: Array,
 ) -> Array:
-    """The time at which two corners are as far apart as the target, along an axis."""
+    """The time at which two vertices are as far apart along an axis as the target."""
 
     def iterate(carry: Any) -> Any:
         done, going, low, high, at_low, at_high, root = carry
         fall = at_high - at_low
         secant = low + (TARGET - at_low) * (high - low) / select(fall == 0.0, 1.0, fall)
-        time = keep(select(done % 2 == 1, secant, 0.5 * (low + high)))
+        time = materialise(select(done % 2 == 1, secant, 0.5 * (low + high)))
         separation = _separation(edge, vertices, sweep.at(time), axis, of_edge, of_body)
         found = jnp.abs(separation - TARGET) < TOLERANCE
         root = select(going & found, time, root)
@@ -191,7 +192,7 @@ def _root(
     return result
 
 
-def _axis(edge: Edge, vertices: Sequence[Vector], pose: Pose, simplex: Simplex) -> _Axis:
+def _separating_axis(edge: Edge, vertices: Sequence[Vector], pose: Pose, simplex: Simplex) -> _Axis:
     """The axis between the features that are nearest to each other."""
     single = simplex.count == 1
     of_body = ~single & (simplex.first.of_edge == simplex.second.of_edge)
@@ -199,13 +200,13 @@ def _axis(edge: Edge, vertices: Sequence[Vector], pose: Pose, simplex: Simplex) 
     end = select(simplex.first.of_edge == 0, edge.start, edge.end)
     corner = lookup(simplex.first.of_body, vertices)
     other = lookup(simplex.second.of_body, vertices)
-    end, corner, other = keep((end, corner, other))
-    placed = keep(pose.place(corner))
+    end, corner, other = materialise((end, corner, other))
+    placed = materialise(pose.to_world(corner))
 
     between = _unit(placed - end)
     face = _unit(right_of(other - corner))
     middle = 0.5 * (corner + other)
-    inwards = dot(end - pose.place(middle), pose.rotation.turn(face)) < 0.0
+    inwards = dot(end - pose.to_world(middle), pose.rotation.rotate(face)) < 0.0
     face = select(inwards, -face, face)
     other_end = select(simplex.second.of_edge == 0, edge.start, edge.end)
     ground = _unit(right_of(other_end - end))
@@ -221,6 +222,7 @@ def _axis(edge: Edge, vertices: Sequence[Vector], pose: Pose, simplex: Simplex) 
 
 
 def _unit(v: Vector) -> Vector:
+    """The vector of length 1 in the direction of another one."""
     size = length(v)
     scale = 1.0 / select(size > 0.0, size, 1.0)
     return Vector(v.x * scale, v.y * scale)
@@ -229,11 +231,11 @@ def _unit(v: Vector) -> Vector:
 def _deepest(
     edge: Edge, vertices: Sequence[Vector], pose: Pose, axis: _Axis
 ) -> tuple[Array, Array]:
-    """The corners of edge and body that are nearest along an axis; a face counts as a whole."""
-    in_world = select(axis.of_body, pose.rotation.turn(axis.direction), axis.direction)
+    """The vertices of edge and body that are nearest along an axis."""
+    in_world = select(axis.of_body, pose.rotation.rotate(axis.direction), axis.direction)
     towards_edge = select(axis.of_body, -in_world, in_world)
     of_edge = support_of_edge(edge, towards_edge)
-    of_body = support_of_body(vertices, pose.rotation.turn_back(-in_world))
+    of_body = support_of_body(vertices, pose.rotation.rotate_back(-in_world))
     return of_edge, of_body
 
 
@@ -245,12 +247,12 @@ def _separation(
     of_edge: Array,
     of_body: Array,
 ) -> Array:
-    """How far two corners, or a corner and a face, are apart along an axis."""
+    """How far two vertices, or a vertex and a face, are apart along an axis."""
     end = select(of_edge == 0, edge.start, edge.end)
     end = select(axis.of_edge, axis.anchor, end)
     local = select(axis.of_body, axis.anchor, lookup(of_body, vertices))
-    gap = pose.place(local) - end
-    gap = keep(gap)
+    gap = pose.to_world(local) - end
+    gap = materialise(gap)
     along = dot(gap, axis.direction)
-    against = -dot(gap, pose.rotation.turn(axis.direction))
-    return keep(select(axis.of_body, against, along))
+    against = -dot(gap, pose.rotation.rotate(axis.direction))
+    return materialise(select(axis.of_body, against, along))

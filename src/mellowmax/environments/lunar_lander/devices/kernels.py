@@ -1,125 +1,28 @@
-"""Functions of landers and of bodies as kernels for a GPU.
+"""Functions of landers and of bodies as Pallas kernels for a GPU.
 
-Numbers are the rows of an array, `[rows, landers]`: all that a lander has lies in one column, truth
-values and integers as numbers too. A `Row` stands for a row of an array; trees of them are what a
-kernel's function is given in its place, so that between two kernels nothing is computed or copied.
+A kernel is given trees of `Row` in place of its function's arguments, and returns trees of `Row`,
+so that nothing is computed or copied between two kernels.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 
-from ..arrays.legs import side_by_side
+from ..arrays.legs import STACKED
 from ..arrays.vectors import Array
+from .rows import Row, Source, cast
 
-__all__ = ["Kernels", "Row", "Source", "chosen", "pack", "rows_of", "unpack"]
+__all__ = ["Kernels"]
 
-MANY = 65536
-"""With more landers than these, a GPU is short of threads."""
-CHOSEN_BLOCK = 256
-"""How many landers a program looks at in `chosen`."""
+MANY_LANDERS = 65536
+"""Up to this many landers, each gets two threads in `Kernels.landers`; with more it gets one."""
 
 T = TypeVar("T")
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Source:
-    """An array of rows."""
-
-    array: Array
-    compact: bool = False
-    """Has it a column for each lander that is chosen, rather than for each that there is?"""
-
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """A row of an array."""
-
-    source: Source
-    number: int
-    kind: Any
-    """What its numbers stand for."""
-
-
-def pack(tree: Any) -> Array:
-    """The leaves of a tree, `[n]` each, as the rows of one array."""
-    return jnp.stack([leaf.astype(jnp.float32) for leaf in jax.tree.leaves(tree)])
-
-
-def unpack(rows: Array, like: T) -> T:
-    """The tree that `pack` was given, by one whose leaves are the kinds of its leaves."""
-    kinds, structure = jax.tree.flatten(like)
-    tree: T = jax.tree.unflatten(
-        structure, [_as(rows[i], jnp.dtype(kind)) for i, kind in enumerate(kinds)]
-    )
-    return tree
-
-
-def rows_of(source: Source, like: T) -> T:
-    """What stands for the rows of an array in a kernel's arguments."""
-    kinds, structure = jax.tree.flatten(like)
-    rows = [Row(source, i, jnp.dtype(kind)) for i, kind in enumerate(kinds)]
-    tree: T = jax.tree.unflatten(structure, rows)
-    return tree
-
-
-def _as(row: Array, kind: Any) -> Array:
-    return row != 0.0 if kind == jnp.bool_ else row.astype(kind)
-
-
-def chosen(first: Array, last: Array, *, interpret: bool = False) -> tuple[Array, Array]:
-    """The numbers of the landers of two masks, those of one first and those of the other last.
-
-    Which of the same mask comes before which hangs on which program is quicker. No lander sees it.
-
-    Args:
-        first: a mask as numbers, `[n]`.
-        last: likewise; none is in both.
-        interpret: run it without a GPU, slowly, as a test does?
-
-    Returns:
-        The numbers, at least `[n]`, and how many there are of each, `[2]`.
-    """
-    from jax.experimental import pallas as pl
-    from jax.experimental.pallas import triton
-
-    n = first.shape[0]
-    block = min(CHOSEN_BLOCK, 1 << (n - 1).bit_length())
-
-    def kernel(*references: Any) -> None:
-        *masks, _, _, order, count = references
-        within = jnp.arange(block, dtype=jnp.int32)
-        number = pl.program_id(0) * block + within
-        for i, mask in enumerate(masks):
-            here = (mask[jnp.minimum(number, n - 1)] != 0.0) & (number < n)
-            up_to = jnp.cumsum(here.astype(jnp.int32))
-            begin = triton.atomic_add(count, (jnp.int32(i),), jnp.max(up_to))
-            place = begin + up_to - 1
-            place = place if i == 0 else n - 1 - place
-            place = jnp.where(here, place, n + within)  # nobody's
-            triton.store(order.at[place], number, mask=here)
-
-    shapes = [jax.ShapeDtypeStruct((size,), jnp.int32) for size in (n + block, 2)]
-    order, count = pl.pallas_call(
-        kernel,
-        grid=(-(-n // block),),
-        out_shape=shapes,
-        input_output_aliases={2: 0, 3: 1},
-        compiler_params=triton.CompilerParams(num_warps=max(1, block // 32), num_stages=1),
-        interpret=interpret,
-        name="lunar_lander_chosen",
-    )(first, last, *(jnp.zeros(shape.shape, shape.dtype) for shape in shapes))
-    if interpret:  # where a masked store writes what was there: each lane needs its own lander
-        place = jnp.arange(n, dtype=jnp.int32)
-        (others,) = jnp.nonzero((first == 0.0) & (last == 0.0), size=n)
-        others = others.astype(jnp.int32)[jnp.maximum(place - count[0], 0)]
-        order = jnp.where((place >= count[0]) & (place < n - count[1]), others, order[:n])
-    return order, count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,37 +30,37 @@ class Kernels:
     """Calls functions as kernels, with a program for each block of landers or bodies."""
 
     columns: int
-    """How many landers there are, whole blocks."""
+    """The number of landers, a multiple of the block."""
     block: int
     warps: int
-    """How many groups of 32 threads run a program."""
+    """The number of warps, groups of 32 threads, that run a program."""
     interpret: bool
     order: Array | None = None
-    """The numbers of the landers that are chosen, `[columns]`, some of them first and the others
-    last; None for all."""
+    """The numbers of the landers that are chosen, in the order of `partition`; None for all."""
     count: Array | None = None
-    """How many are first and how many are last, `[2]`. A program that would have none of them does
-    nothing."""
+    """How many are first in `order` and how many are last, `[2]`. A program without a chosen lander
+    does nothing."""
     over: Row | None = None
-    """The row that says whose episode is over: whoever is not chosen counts as such."""
+    """The row that says whose episode is over; a lander that is not chosen counts as over."""
     targets: Any = None
-    """The rows to which the last of the functions writes its results, or None for what it leaves
-    as it was."""
+    """The rows to which `finish` writes its results; None for a result that is not written."""
+
+    layout = STACKED
 
     def landers(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function gives for a row of landers."""
-        # A lander has two threads, one for each of its legs, where there are threads enough.
-        block = self.block if self.columns > MANY else max(1, self.block // 2)
+        """The result of a function of a row of landers."""
+        # With two threads for a lander, one for each leg, if there are threads enough.
+        block = self.block if self.columns > MANY_LANDERS else max(1, self.block // 2)
         result: T = dataclasses.replace(self, block=block).call(function, [arguments])
         return result
 
     def bodies(self, function: Callable[..., T], three: Any, *shared: Any) -> tuple[T, T, T]:
-        """What a function gives for a row of bodies: for hulls, right legs and left legs."""
+        """The results of a function of a row of bodies: for hulls, right legs and left legs."""
         result: tuple[T, T, T] = self.call(function, [(body, *shared) for body in three])
         return result
 
     def finish(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function gives for a row of landers, written to where `targets` says."""
+        """The result of a function of a row of landers, written to `targets`."""
         result: T = self.call(function, [arguments], self.targets)
         return result
 
@@ -168,116 +71,253 @@ class Kernels:
         targets: Any = None,
         only: Row | None = None,
     ) -> Any:
-        """What a function gives.
+        """The results of a function, computed by one kernel.
 
         Args:
-            function: for bodies, it is told first which of them are hulls.
-            arguments: of each of the three bodies, or of the one lander.
-            targets: the rows that the results are written to, in place, where not None; None for
-                rows of a new array.
-            only: the row that says where results are written at all; None for everywhere.
+            function: the function. If it is one of bodies, its first argument is a flag that says
+                which of them are hulls.
+            arguments: the arguments of each part: of the three bodies, or of the one lander.
+            targets: the rows to which the results are written in place, with None for a result that
+                is not written. None alone stands for the rows of a new array.
+            only: the row that says for whom results are written; None for all.
 
         Returns:
             The rows that were written.
         """
-        from jax.experimental import pallas as pl
-        from jax.experimental.pallas import triton
+        plan = _plan(self, function, arguments, targets, only)
+        arrays = _run(plan)
+        return _written_rows(plan, arrays, targets)
 
-        parts = len(arguments)
-        flat = [jax.tree.flatten(each)[0] for each in arguments]
-        structure = jax.tree.structure(arguments[0])
-        like = [jax.ShapeDtypeStruct((self.block,), row.kind) for row in flat[0]]
 
-        def whole(is_hull: Array | None, values: Sequence[Any]) -> Any:
-            given = jax.tree.unflatten(structure, values)
-            with side_by_side():
-                return function(*given) if is_hull is None else function(is_hull, *given)
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    """What a kernel reads, computes and writes."""
 
-        is_hull = jax.ShapeDtypeStruct((self.block,), jnp.bool_) if parts > 1 else None
-        shapes, result_structure = jax.tree.flatten(jax.eval_shape(whole, is_hull, like))
-        compact = self.order is not None
-        if targets is None:
-            rows, written = len(shapes), list[Source]()
-            out_shape = [jax.ShapeDtypeStruct((parts * rows * self.columns,), jnp.float32)]
-            where: list[tuple[int, int] | None] = [(0, i) for i in range(rows)]
+    kernels: Kernels
+    function: Callable[..., Any]
+    reads: list[list[Row]]
+    """The rows of the arguments, of each part."""
+    structure: Any
+    """The tree of a part's arguments."""
+    only: Row | None
+    results: list[jax.ShapeDtypeStruct]
+    """The shapes and dtypes of the results of a part."""
+    result_structure: Any
+    in_place: bool
+    """Are the results written to rows that exist? Else a new array has them all."""
+    written: list[Source]
+    """The arrays that are written in place."""
+    places: list[tuple[int, int] | None]
+    """The output and the row in it that each result is written to; None if it is not written."""
+    sources: list[Source]
+    """The arrays that the kernel is given."""
+
+    @property
+    def parts(self) -> int:
+        """3 for bodies, 1 for landers."""
+        return len(self.reads)
+
+    @property
+    def compact(self) -> bool:
+        """Is the kernel for the landers that are chosen alone?"""
+        return self.kernels.order is not None
+
+    @property
+    def new_rows(self) -> int:
+        """The number of rows of a new array that belong to one part."""
+        return 0 if self.in_place else len(self.results)
+
+    @property
+    def inputs(self) -> list[Array]:
+        """The arrays that the kernel is given, and last the order and the counts of the chosen."""
+        order, count = self.kernels.order, self.kernels.count
+        extra = [] if order is None or count is None else [order, count]
+        return [source.array.reshape(-1) for source in self.sources] + extra
+
+    @property
+    def outputs(self) -> list[jax.ShapeDtypeStruct]:
+        """The shapes of the arrays that the kernel writes."""
+        sizes = [source.array.size for source in self.written]
+        if not self.in_place:
+            sizes = [self.parts * self.new_rows * self.kernels.columns]
+        return [jax.ShapeDtypeStruct((size,), jnp.float32) for size in sizes]
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel, as a profiler shows it."""
+        function = getattr(self.function, "func", self.function)  # of a `functools.partial`
+        return f"lunar_lander_{function.__name__.lstrip('_')}"
+
+
+class _Lanes(NamedTuple):
+    """The landers or bodies of one program, `[block]`."""
+
+    part: Array
+    """For bodies: 0 hulls, 1 right legs, 2 left legs."""
+    numbers: Array
+    """The numbers of the lanes, which are the columns of compact arrays."""
+    columns: Array
+    """The numbers of the landers, which are the columns of all other arrays."""
+    chosen: Array | None
+    """Which lanes have a lander that is chosen; None if all have."""
+
+
+def _plan(
+    kernels: Kernels,
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    targets: Any,
+    only: Row | None,
+) -> _Plan:
+    """Find out which arrays a kernel reads and where its results belong."""
+    reads: list[list[Row]] = [jax.tree.leaves(each) for each in arguments]
+    structure = jax.tree.structure(arguments[0])
+    like = [jax.ShapeDtypeStruct((kernels.block,), row.dtype) for row in reads[0]]
+    is_hull = jax.ShapeDtypeStruct((kernels.block,), jnp.bool_) if len(reads) > 1 else None
+    evaluate = _Evaluate(function, structure)
+    results, result_structure = jax.tree.flatten(jax.eval_shape(evaluate, is_hull, like))
+    written: list[Source] = []
+    places: list[tuple[int, int] | None] = [(0, i) for i in range(len(results))]
+    if targets is not None:
+        rows = jax.tree.leaves(targets, is_leaf=lambda x: x is None)
+        written = list(dict.fromkeys(row.source for row in rows if row is not None))
+        places = [None if row is None else (written.index(row.source), row.number) for row in rows]
+    read_from = [row.source for each in reads for row in each]
+    if only is not None:
+        read_from.append(only.source)
+    return _Plan(
+        kernels,
+        function,
+        reads,
+        structure,
+        only,
+        results,
+        result_structure,
+        targets is not None,
+        written,
+        places,
+        sources=list(dict.fromkeys([*read_from, *written])),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Evaluate:
+    """A function of the leaves of its arguments."""
+
+    function: Callable[..., Any]
+    structure: Any
+
+    def __call__(self, is_hull: Array | None, values: Sequence[Any]) -> Any:
+        given = jax.tree.unflatten(self.structure, values)
+        return self.function(*given) if is_hull is None else self.function(is_hull, *given)
+
+
+def _run(plan: _Plan) -> list[Array]:
+    """Run the kernel: the arrays that it has written, `[rows, columns]`."""
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import triton
+
+    kernels, inputs = plan.kernels, plan.inputs
+
+    def kernel(*references: Any) -> None:
+        part, first = pl.program_id(0), pl.program_id(1) * kernels.block
+        read, write = references[: len(inputs)], references[len(inputs) :]
+        if plan.compact:
+            count = read[-1]
+            has_any = (first < count[0]) | (first + kernels.block > kernels.columns - count[1])
+            pl.when(has_any)(lambda: _program(plan, part, first, read, write))
         else:
-            places = jax.tree.leaves(targets, is_leaf=lambda x: x is None)
-            rows, written = 0, list(dict.fromkeys(row.source for row in places if row is not None))
-            out_shape = [
-                jax.ShapeDtypeStruct((source.array.size,), jnp.float32) for source in written
-            ]
-            where = [
-                None if row is None else (written.index(row.source), row.number) for row in places
-            ]
-        read_from = [row.source for each in flat for row in each]
-        if only is not None:
-            read_from.append(only.source)
-        sources = list(dict.fromkeys([*read_from, *written]))
-        extra = [self.order, self.count] if self.order is not None else []
-        inputs = [source.array.reshape(-1) for source in sources] + extra
+            _program(plan, part, first, read, write)
 
-        def kernel(*references: Any) -> None:
-            part, first = pl.program_id(0), pl.program_id(1) * self.block
-            if compact:
-                count = references[len(inputs) - 1]
-                has_any = (first < count[0]) | (first + self.block > self.columns - count[1])
-                pl.when(has_any)(lambda: program(part, first, *references))
-            else:
-                program(part, first, *references)
+    arrays = pl.pallas_call(
+        kernel,
+        grid=(plan.parts, kernels.columns // kernels.block),
+        out_shape=plan.outputs,
+        input_output_aliases={plan.sources.index(x): i for i, x in enumerate(plan.written)},
+        compiler_params=triton.CompilerParams(num_warps=kernels.warps, num_stages=1),
+        interpret=kernels.interpret,
+        name=plan.name,
+    )(*inputs)
+    return [array.reshape(-1, kernels.columns) for array in arrays]
 
-        def program(part: Array, first: Array, *references: Any) -> None:
-            read, write = references[: len(inputs)], references[len(inputs) :]
-            lanes = first + jnp.arange(self.block, dtype=jnp.int32)
-            columns = read[-2][lanes] if compact else lanes
-            inside = None
-            if compact:
-                inside = (lanes < read[-1][0]) | (lanes >= self.columns - read[-1][1])
 
-            def value(rows: Sequence[Row]) -> Array:
-                row = rows[0]
-                column = lanes if row.source.compact else columns
-                for i, other in enumerate(rows[1:], 1):
-                    assert other.source == row.source
-                    if other.number != row.number:
-                        further = (other.number - row.number) * self.columns
-                        column = column + (part == i).astype(jnp.int32) * further
-                reference = read[sources.index(row.source)]
-                numbers = _as(reference[column + row.number * self.columns], row.kind)
-                return numbers | ~inside if row == self.over and inside is not None else numbers
+def _program(
+    plan: _Plan, part: Array, first: Array, read: Sequence[Any], write: Sequence[Any]
+) -> None:
+    """One program of the kernel: read the arguments of a block, compute, store the results.
 
-            values = [value(each) for each in zip(*flat, strict=True)]
-            hulls = None if parts == 1 else jnp.full((self.block,), part, jnp.int32) == 0
-            result = jax.tree.leaves(whole(hulls, values))
-            into = columns if targets is not None else lanes
-            if parts > 1:
-                into = into + part * (rows * self.columns)
-            mask = inside if targets is not None else None
-            if only is not None:
-                mask = value([only])
-            for place, leaf in zip(where, result, strict=True):
-                if place is not None:
-                    target = write[place[0]].at[into + place[1] * self.columns]
-                    triton.store(target, leaf.astype(jnp.float32), mask=mask)
+    Args:
+        plan: the plan of the kernel.
+        part: for bodies 0, 1 or 2.
+        first: the number of the block's first lane.
+        read: the references of the inputs.
+        write: the references of the outputs.
+    """
+    kernels = plan.kernels
+    numbers = first + jnp.arange(kernels.block, dtype=jnp.int32)
+    columns = read[-2][numbers] if plan.compact else numbers
+    chosen = None
+    if plan.compact:
+        chosen = (numbers < read[-1][0]) | (numbers >= kernels.columns - read[-1][1])
+    lanes = _Lanes(part, numbers, columns, chosen)
+    values = [_read(plan, lanes, rows, read) for rows in zip(*plan.reads, strict=True)]
+    is_hull = None if plan.parts == 1 else jnp.full((kernels.block,), part, jnp.int32) == 0
+    results = jax.tree.leaves(_Evaluate(plan.function, plan.structure)(is_hull, values))
+    _store(plan, lanes, results, read, write)
 
-        values = pl.pallas_call(
-            kernel,
-            grid=(parts, self.columns // self.block),
-            out_shape=out_shape,
-            input_output_aliases={sources.index(source): i for i, source in enumerate(written)},
-            compiler_params=triton.CompilerParams(num_warps=self.warps, num_stages=1),
-            interpret=self.interpret,
-            name=f"lunar_lander_{function.__name__.lstrip('_')}",
-        )(*inputs)
-        values = [array.reshape(-1, self.columns) for array in values]
-        if targets is not None:
-            new = {old: Source(array) for old, array in zip(written, values, strict=True)}
-            return jax.tree.map(lambda row: Row(new[row.source], row.number, row.kind), targets)
-        source = Source(values[0], compact)
-        trees = [
-            jax.tree.unflatten(
-                result_structure,
-                [Row(source, part * rows + i, leaf.dtype) for i, leaf in enumerate(shapes)],
-            )
-            for part in range(parts)
-        ]
-        return trees[0] if parts == 1 else tuple(trees)
+
+def _read(plan: _Plan, lanes: _Lanes, rows: Sequence[Row], read: Sequence[Any]) -> Array:
+    """An argument of a block, from its row for each part."""
+    row, kernels = rows[0], plan.kernels
+    column = lanes.numbers if row.source.compact else lanes.columns
+    for i, other in enumerate(rows[1:], 1):
+        assert other.source == row.source
+        if other.number != row.number:
+            further = (other.number - row.number) * kernels.columns
+            column = column + (lanes.part == i).astype(jnp.int32) * further
+    reference = read[plan.sources.index(row.source)]
+    values = cast(reference[column + row.number * kernels.columns], row.dtype)
+    return values | ~lanes.chosen if row == kernels.over and lanes.chosen is not None else values
+
+
+def _store(
+    plan: _Plan,
+    lanes: _Lanes,
+    results: Sequence[Array],
+    read: Sequence[Any],
+    write: Sequence[Any],
+) -> None:
+    """Store the results of a block."""
+    from jax.experimental.pallas import triton
+
+    columns = plan.kernels.columns
+    into = lanes.columns if plan.in_place else lanes.numbers
+    if plan.parts > 1:
+        into = into + lanes.part * (plan.new_rows * columns)
+    mask = lanes.chosen if plan.in_place else None
+    if plan.only is not None:
+        mask = _read(plan, lanes, [plan.only], read)
+    for place, result in zip(plan.places, results, strict=True):
+        if place is not None:
+            output, row = place
+            target = write[output].at[into + row * columns]
+            triton.store(target, result.astype(jnp.float32), mask=mask)
+
+
+def _written_rows(plan: _Plan, arrays: Sequence[Array], targets: Any) -> Any:
+    """The rows that a kernel has written, as the trees of its results."""
+    if plan.in_place:
+        new = {old: Source(array) for old, array in zip(plan.written, arrays, strict=True)}
+        return jax.tree.map(lambda row: Row(new[row.source], row.number, row.dtype), targets)
+    source = Source(arrays[0], plan.compact)
+    trees = [
+        jax.tree.unflatten(
+            plan.result_structure,
+            [
+                Row(source, part * plan.new_rows + i, result.dtype)
+                for i, result in enumerate(plan.results)
+            ],
+        )
+        for part in range(plan.parts)
+    ]
+    return trees[0] if plan.parts == 1 else tuple(trees)

@@ -1,7 +1,7 @@
-"""What the lander is made of, and Box2D's own constants. Metres, kilograms, seconds; y is up.
+"""The hull, the legs and the joints between them. Metres, kilograms, seconds; y points up.
 
-Gymnasium draws 30 pixels a metre, and gives its shapes in pixels. The legs stand apart: leg 0 of
-the observation is the one at +x, here `RIGHT`.
+Gymnasium gives its shapes in pixels, 30 a metre. Leg 0 of the observation is the one at +x, here
+`RIGHT`.
 """
 
 from __future__ import annotations
@@ -12,44 +12,26 @@ from typing import NamedTuple
 from ..arrays.vectors import Vector
 
 __all__ = [
-    "ANGULAR_SLOP",
     "FLOOR_FRICTION",
     "HULL",
     "LEFT",
     "LEG",
-    "LINEAR_SLOP",
-    "MAX_ANGULAR_CORRECTION",
-    "MAX_LINEAR_CORRECTION",
     "MAX_MOTOR_IMPULSE",
-    "MAX_ROTATION",
-    "MAX_TRANSLATION",
     "PIXELS",
-    "RADIUS",
     "RIGHT",
     "SECONDS",
     "TERRAIN_FRICTION",
     "VIEW",
     "Body",
-    "Hinge",
+    "JointDef",
 ]
 
 PIXELS = 30.0
-"""How many a metre has."""
+"""Pixels per metre."""
 VIEW = Vector(600 / PIXELS, 400 / PIXELS)
-"""What is in view."""
+"""The width and the height of the view."""
 SECONDS = 1 / 50
-"""Of a step."""
-
-LINEAR_SLOP = 0.005
-"""How far shapes may overlap and joints come apart before they are put right."""
-ANGULAR_SLOP = math.radians(2)
-RADIUS = 0.02
-"""The skins of two shapes together: they touch when their cores are this close."""
-MAX_LINEAR_CORRECTION = 0.2
-MAX_ANGULAR_CORRECTION = math.radians(8)
-MAX_TRANSLATION = 2.0
-"""How far a body may move within a step."""
-MAX_ROTATION = math.pi / 2
+"""The duration of a step."""
 
 
 class Body(NamedTuple):
@@ -57,16 +39,16 @@ class Body(NamedTuple):
 
     inverse_mass: float
     inverse_inertia: float
-    """About the centre of mass."""
+    """The inverse of the moment of inertia about the centre of mass."""
     centre: float
-    """How far above its origin the centre of mass lies."""
+    """The height of the centre of mass above the origin of the body."""
     vertices: tuple[Vector, ...]
-    """Counter-clockwise."""
+    """The corners, counter-clockwise."""
     normals: tuple[Vector, ...]
-    """Of the edge from each vertex to the next one."""
+    """The normal of the face from each vertex to the next one."""
     friction: float
     reach: float
-    """No point is further from the centre of mass."""
+    """The largest distance of a vertex from the centre of mass."""
 
 
 def _body(
@@ -76,7 +58,7 @@ def _body(
     friction: float,
     pixels: list[tuple[float, float]],
 ) -> Body:
-    """A body from its inertia about the origin."""
+    """A body, from its moment of inertia about the origin and its vertices in pixels."""
     vertices = [Vector(x / PIXELS, y / PIXELS) for x, y in pixels]
     normals = []
     for a, b in zip(vertices, vertices[1:] + vertices[:1], strict=True):
@@ -104,29 +86,27 @@ LEG = _body(
     pixels=[(-2, -8), (2, -8), (2, 8), (-2, 8)],
 )
 
-MAX_MOTOR_IMPULSE = 40 * SECONDS
-"""The torque of a leg's motor, over a step."""
 TERRAIN_FRICTION, FLOOR_FRICTION = 0.1, 0.2
-"""Two bodies together have the geometric mean of their frictions."""
 
 
-class Hinge(NamedTuple):
-    """How a leg hangs on the hull: on the hull's origin, by an anchor of its own, within limits."""
+class JointDef(NamedTuple):
+    """The definition of the revolute joint that fastens a leg to the origin of the hull."""
 
     anchor: Vector
-    """In the leg."""
-    reference: float
-    """The angle between them that counts as 0."""
-    lower: float
-    upper: float
-    speed: float
-    """What the motor would turn it at."""
+    """The anchor in the frame of the leg."""
+    reference_angle: float
+    """The angle between leg and hull that counts as 0."""
+    lower_angle: float
+    upper_angle: float
+    motor_speed: float
 
 
-def _hinge(side: int, lower: float, upper: float) -> Hinge:
+def _joint_def(side: int, lower: float, upper: float) -> JointDef:
     anchor = Vector(side * 20 / PIXELS, 18 / PIXELS)
-    return Hinge(anchor, side * 0.05, lower, upper, side * 0.3)
+    return JointDef(anchor, side * 0.05, lower, upper, side * 0.3)
 
 
-RIGHT = _hinge(-1, 0.4, 0.9)
-LEFT = _hinge(1, -0.9, -0.4)
+RIGHT = _joint_def(-1, 0.4, 0.9)
+LEFT = _joint_def(1, -0.9, -0.4)
+MAX_MOTOR_IMPULSE = 40 * SECONDS
+"""The largest torque of a joint's motor, times the duration of a step."""

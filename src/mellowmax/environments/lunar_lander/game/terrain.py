@@ -14,14 +14,14 @@ __all__ = ["EDGES", "FLOOR", "PAD_HEIGHT", "Edge", "edge_at", "edges_below", "sm
 
 EDGES = 10
 FLOOR = 10
-"""The number of the edge that is the floor."""
+"""The number of the floor as an edge."""
 SPACING = VIEW.x / EDGES
 PAD_HEIGHT = VIEW.y / 4
-"""Where the helipad is said to be; the smoothed ground lies 1 % lower, as in Gymnasium."""
+"""The nominal height of the helipad. The smoothed ground lies 1 % lower, as in Gymnasium."""
 
 
 class Edge(NamedTuple):
-    """A piece of the ground."""
+    """A straight piece of the ground."""
 
     start: Vector
     end: Vector
@@ -36,7 +36,7 @@ def smooth(heights: Sequence[Array]) -> tuple[Array, ...]:
 
 
 def edge_at(number: Array, terrain: Sequence[Array]) -> Edge:
-    """The edge with a number, the floor for any that there is not."""
+    """The edge with a number; the floor for any number outside of [0, 9]."""
     start = lookup(number, terrain)
     end = lookup(number + 1, terrain)
     x = SPACING * number.astype(jnp.float32)
@@ -50,7 +50,7 @@ def edge_at(number: Array, terrain: Sequence[Array]) -> Edge:
 
 
 def edges_below(low: Array, high: Array) -> tuple[Array, Array]:
-    """The numbers of the first and last edge of the terrain between two values of x."""
+    """The numbers of the first and the last edge of the terrain between two values of x."""
     numbers = (jnp.floor(x * (1 / SPACING)) for x in (low, high))
     first, last = (clip(number, 0.0, EDGES - 1.0).astype(jnp.int32) for number in numbers)
     return first, last

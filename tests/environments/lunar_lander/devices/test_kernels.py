@@ -1,6 +1,8 @@
-"""The kernels, run without a GPU, beside the plain trace."""
+"""The kernels, run without a GPU, compared with the plain trace."""
 
 from __future__ import annotations
+
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -9,32 +11,16 @@ import pytest
 
 from mellowmax.environments import lunar_lander
 from mellowmax.environments.lunar_lander import environment
-from mellowmax.environments.lunar_lander.arrays.legs import apart, beside, of_each, side_by_side
 from mellowmax.environments.lunar_lander.devices import batch
-from mellowmax.environments.lunar_lander.devices.kernels import (
-    Kernels,
-    Source,
-    chosen,
-    pack,
-    rows_of,
-    unpack,
-)
-from mellowmax.environments.lunar_lander.state import kinds
+from mellowmax.environments.lunar_lander.devices.kernels import Kernels
+from mellowmax.environments.lunar_lander.devices.rows import Source, pack, rows_of, unpack
+from mellowmax.environments.lunar_lander.state import Dispersion, Inputs, state_dtypes
 
 COUNT, BLOCK = 16, 8
 
 
 def uniforms(seed=0):
     return np.random.default_rng(seed).uniform(size=(16, COUNT)).astype(np.float32)
-
-
-def test_packed_states_are_the_same():
-    state = environment.start(list(uniforms()))
-    again = unpack(pack(state), kinds())
-    assert jax.tree.structure(again) == jax.tree.structure(state)
-    for old, new in zip(jax.tree.leaves(state), jax.tree.leaves(again), strict=True):
-        assert old.dtype == new.dtype
-        np.testing.assert_array_equal(old, new)
 
 
 def test_kernels_are_given_what_they_ask_for():
@@ -50,13 +36,13 @@ def test_kernels_are_given_what_they_ask_for():
     )
     want_a, want_b = numbers[0] % 7, (numbers[1] % 7).astype(np.int32)
 
-    # A row of bodies has its own row of numbers, and knows which of them are hulls.
+    # Each part of the bodies reads its own rows, and knows whether it is that of the hulls.
     three = near.bodies(_of_body, [(a,), (a,), (a,)], b)
     first, second, _ = (np.asarray(x.source.array)[x.number][lanes] for x in three)
     np.testing.assert_array_equal(first, (want_a + want_b)[numbers_of])
     np.testing.assert_array_equal(second, want_a[numbers_of])
 
-    # Results are written in place, for those alone that are chosen.
+    # Results are written in place, for the chosen landers only.
     new, _ = near.finish(_of_lander, a, flags)
     written = np.asarray(new.source.array)
     expected = numbers % 7
@@ -72,50 +58,26 @@ def _of_lander(a, flag):
     return [jnp.where(flag, a + np.float32(100), a), a]
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_landers_that_are_over_start_again(told):
+@pytest.mark.parametrize("given", [False, True])
+def test_landers_that_are_over_start_again(given):
     state = environment.start(list(uniforms()))
     over = jnp.asarray(np.arange(COUNT) % 3 == 0)
-    played = state._replace(over=state.over if told else over, rest=state.rest + 7)
+    played = state._replace(over=state.over if given else over, rest=state.rest + 7)
     fresh = environment.start(list(uniforms(1)))
-    ended = over if told else None
-    rows = batch.restart_rows(pack(played), jnp.asarray(uniforms(1)), ended, interpret=True)
+    ended = over if given else None
+    rows = batch.launch_rows(pack(played), jnp.asarray(uniforms(1)), ended, interpret=True)
     expected = jax.tree.map(lambda new, old: jnp.where(over, new, old), fresh, played)
     for want, got in zip(
-        jax.tree.leaves(expected), jax.tree.leaves(unpack(rows, kinds())), strict=True
+        jax.tree.leaves(expected), jax.tree.leaves(unpack(rows, state_dtypes())), strict=True
     ):
         np.testing.assert_allclose(got, want, rtol=1e-6)
-
-
-@pytest.mark.parametrize("n", [COUNT, 1000])
-def test_those_that_are_chosen_come_first_and_last(n):
-    kind = np.random.default_rng(n).integers(0, 3, n)
-    masks = (jnp.asarray(kind == i, jnp.float32) for i in (1, 2))
-    order, (first, last) = (np.asarray(x) for x in chosen(*masks, interpret=True))
-    np.testing.assert_array_equal(np.sort(order[:first]), np.flatnonzero(kind == 1))
-    np.testing.assert_array_equal(np.sort(order[n - last : n]), np.flatnonzero(kind == 2))
-    np.testing.assert_array_equal(np.sort(order), np.arange(n))
-
-
-def test_both_legs_in_one_array_are_the_same_as_a_pair():
-    numbers = np.linspace(-3, 3, 2 * COUNT, dtype=np.float32).reshape(2, COUNT)
-    legs = [(jnp.asarray(x), jnp.asarray(x > 1)) for x in numbers]
-
-    def run():
-        return apart(of_each(lambda x: (x[0] * x[0] - 1, ~x[1]), beside(*legs)))
-
-    pair = run()
-    with side_by_side():
-        same = run()
-    for a, b in zip(jax.tree.leaves(pair), jax.tree.leaves(same), strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.release
 def test_a_step_in_kernels_is_the_plain_step(program):
     world = environment.world(lunar_lander.params())
     world = jax.tree.map(lambda x: jnp.broadcast_to(x, (COUNT,)), world)
-    kernels = jax.jit(lambda *x: batch.fly_in_kernels(*x, world, block=BLOCK, interpret=True))
+    kernels = jax.jit(functools.partial(batch.step_in_kernels, block=BLOCK, interpret=True))
     rng = np.random.default_rng(2)
     state = environment.start(list(uniforms()))
     met = 0
@@ -124,7 +86,7 @@ def test_a_step_in_kernels_is_the_plain_step(program):
         action = rng.integers(0, 4, COUNT).astype(np.int32)
         step = program(state, action, one, two)
         if number % 4 == 0:
-            other = kernels(state, action, one, two)
+            other = kernels(state, Inputs(action, Dispersion(one, two), world))
             for a, b in zip(jax.tree.leaves(step), jax.tree.leaves(other), strict=True):
                 np.testing.assert_allclose(
                     np.asarray(a, np.float64), np.asarray(b, np.float64), rtol=1e-4, atol=1e-4

@@ -1,0 +1,33 @@
+"""Box2D's constants (`b2Settings.h`). Metres, kilograms, seconds, radians."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = [
+    "ANGULAR_SLOP",
+    "EPSILON",
+    "LINEAR_SLOP",
+    "MAX_ANGULAR_CORRECTION",
+    "MAX_LINEAR_CORRECTION",
+    "MAX_ROTATION",
+    "MAX_TRANSLATION",
+    "RADIUS",
+]
+
+LINEAR_SLOP = 0.005
+"""How far shapes may overlap, and joints come apart, before the position solver corrects them."""
+ANGULAR_SLOP = math.radians(2)
+"""How far a joint may be beyond its limit before the position solver corrects it."""
+RADIUS = 0.02
+"""The skins of two polygons together: they touch when their cores are this close."""
+MAX_LINEAR_CORRECTION = 0.2
+"""The furthest that one pass of the position solver moves a body."""
+MAX_ANGULAR_CORRECTION = math.radians(8)
+"""The furthest that one pass of the position solver turns a joint."""
+MAX_TRANSLATION = 2.0
+"""The furthest that a body moves within a step."""
+MAX_ROTATION = math.pi / 2
+"""The furthest that a body turns within a step."""
+EPSILON = 1.1920929e-07
+"""The machine epsilon of float32."""
