@@ -6,6 +6,7 @@ Compiling the lander takes half a minute, so all but the release tests train on 
 from __future__ import annotations
 
 import dataclasses
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -151,6 +152,10 @@ def test_a_cell_that_was_stopped_is_resumed_to_the_same_table(tmp_path, cell):
     spec = fig11.cells(SMALL)["figure"]
     with pytest.raises(Stopped):
         fig11.resume(spec, Work(tmp_path, lambda share: share >= 0.5))
+    [checkpoint] = tmp_path.glob("*.npz")
+    settings_of_file = json.loads(str(np.load(checkpoint)["settings"]))
+    name = "mellowmax.experiments.boltzmann_or_mellowmax.BoltzmannOrMellowmax"
+    assert settings_of_file["softmax"] == name  # or a cell that was begun before could not go on
     later = []
     table = fig11.resume(spec, Work(tmp_path, lambda share: bool(later.append(share))))
     assert min(later) > 0.5  # what was done is not done again

@@ -1,0 +1,73 @@
+"""The table of section 7.1 in miniature: its counts against others, and a verdict that can fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mellowmax import Boltzmann
+from mellowmax.experiments import Outcome
+from mellowmax.experiments.items import table1
+from mellowmax.experiments.items.table1.printed import PRINTED, z_of_a_count, z_of_settings
+from mellowmax.mdp import random_mdp
+from mellowmax.planning.batch import Batch, find_fixed_points, value_iteration
+from reproduced import CONFIGS, DELTAS, made
+
+
+def test_the_table_counts_what_sweeps_and_search_give():
+    rates = made("table1")[1]["rates"]
+    numbers = range(CONFIGS["table1"].rates)
+    mdps = Batch.of([random_mdp([CONFIGS["table1"].seed, number]) for number in numbers])
+    options = {"tolerances": [10.0**exponent for exponent in DELTAS], "max_iterations": 100}
+    run = value_iteration(mdps, Boltzmann(3.0), discount=0.98, **options)
+    mine = rates[(rates.beta == 3.0) & (rates.discount == 0.98) & (rates.operator == "boltz")]
+    mine = mine[(mine.delta == 1e-3) & (mine.sweeps == "in place")].iloc[0]
+    counts = np.where(run.converged[2], run.iterations[2], 100)
+    assert mine.mdps == 300
+    assert mine.iterations == pytest.approx(counts.mean(), rel=1e-12)
+    assert mine.error == pytest.approx(counts.std(ddof=1) / 300**0.5, rel=1e-9)
+    assert 0 < mine.unterminated == (~run.converged[2]).sum() < 300
+    several = find_fixed_points(mdps, Boltzmann(3.0), discount=0.98).counts > 1
+    assert mine.several == several.sum()
+    assert mine.several_low <= mine.several / 300 <= mine.several_high
+    sample = made("table1")[1]["sample"]
+    assert (sample.mdps == 200).all()
+
+
+def printed_rows(n=200):
+    """A table of rates in which every setting has the printed numbers."""
+    rates = made("table1")[1]["rates"].copy()
+    for (operator, name), value in PRINTED.items():
+        chosen = rates.operator == operator
+        if name == "iterations":
+            rates.loc[chosen, ["iterations", "terminated_iterations"]] = value
+        else:
+            rates.loc[chosen, name] = int(value) * n // 200
+    return rates.assign(mdps=n, error=2.0, terminated_error=2.0)
+
+
+def test_the_paper_itself_passes_the_table():
+    rates = printed_rows()
+    tables = {"rates": rates, "settings": z_of_settings(rates)}
+    assert (tables["settings"].reproduced == 6).all()
+    assert table1.judge(tables).outcome is Outcome.REPRODUCED
+
+
+def test_the_table_can_fail():
+    rates = printed_rows(20_000)
+    rates["iterations"] += 500.0
+    rates["terminated_iterations"] += 500.0
+    rates.loc[rates.operator == "mm", ["unterminated", "several"]] = 3_000
+    rates.loc[rates.operator == "boltz", ["unterminated", "several"]] = 2_000
+    tables = {"rates": rates, "settings": z_of_settings(rates)}
+    verdict = table1.judge(tables)
+    assert verdict.outcome is Outcome.NOT
+    assert "Iterations on average, mm" in verdict.summary
+
+
+def test_a_count_is_compared_by_the_binomial_range():
+    """With very many MDPs, Fisher's test is the exact binomial one."""
+    assert abs(z_of_a_count(8, 40_000, 1_000_000)) < 0.1
+    assert z_of_a_count(8, 7_000, 1_000_000) < -3
+    assert z_of_a_count(3, 100_000, 1_000_000) > 3
+    assert z_of_a_count(0, 0, 100_000) == 0
