@@ -21,8 +21,9 @@ from mellowmax.softmax import SOFTMAXES
 COMMANDS = typer.main.get_command(app).commands
 
 
-def call(*arguments):
-    done = CliRunner().invoke(app, [*arguments], env={"COLUMNS": "80"}, prog_name="mellowmax")
+def call(*arguments, columns=80):
+    environment = {"COLUMNS": str(columns)}
+    done = CliRunner().invoke(app, [*arguments], env=environment, prog_name="mellowmax")
     assert done.exit_code == 0, done.stderr
     return done.stdout
 
@@ -44,6 +45,15 @@ def test_help_cuts_nothing_at_80_columns_and_has_an_example(name):
             names = [one for one in (*parameter.opts, *parameter.secondary_opts) if one[:1] == "-"]
             for option in names:
                 assert (option in words) is not parameter.hidden
+
+
+@pytest.mark.parametrize("columns", [40, 60, 120])
+@pytest.mark.parametrize("name", [(), *((name,) for name in COMMANDS)])
+def test_help_has_the_same_words_on_any_terminal(name, columns):
+    """None is cut, and none is broken."""
+    text = call(*name, "--help", columns=columns)
+    assert max(map(len, text.splitlines())) <= columns
+    assert text.split() == call(*name, "--help").split()
 
 
 @pytest.mark.parametrize("name", [(), *((name,) for name in COMMANDS)])

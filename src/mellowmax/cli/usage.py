@@ -14,7 +14,7 @@ from typing import Any
 import typer
 import typer.core
 
-from .._common.terminal import columns, say_error
+from .._common.terminal import columns, say_error, wrapped
 from .console import output_arrives
 from .flags import CLICK, in_usage, name_of
 
@@ -22,6 +22,8 @@ __all__ = ["Command", "Commands"]
 
 WIDEST = 80
 """Help is not wider than this on any terminal."""
+HYPHEN = "\u2011"
+"""One at which no line is broken."""
 KINDS = {int: "a whole number", float: "a number"}
 """What a value of a type must be."""
 
@@ -38,8 +40,25 @@ class _Formatter(_formatting.HelpFormatter):  # type: ignore[misc]
         super().__init__(width=max(min(width, WIDEST) - 2, 20))
 
     def write_dl(self, rows: Sequence[tuple[str, str]], *args: Any, **settings: Any) -> None:
-        """Write names and texts in two columns; a long name has a line of its own."""
-        super().write_dl(rows, col_max=30 if self.width >= 50 else 8)
+        """Write names and texts in two columns; a long name has lines of its own."""
+        indent = self.current_indent
+        lines = [
+            (wrapped(name, self.width - indent, 2 * indent), _kept(text)) for name, text in rows
+        ]
+        super().write_dl(lines, col_max=30 if self.width >= 50 else 8)
+
+    def write_text(self, text: str) -> None:
+        """Write paragraphs."""
+        super().write_text(_kept(text))
+
+    def write(self, string: str) -> None:
+        """Write what has been broken into lines."""
+        super().write(string.replace(HYPHEN, "-"))
+
+
+def _kept(text: str) -> str:
+    """A text that is not broken within a word, as Click breaks one at a hyphen."""
+    return text.replace("-", HYPHEN)
 
 
 class _Context(_core.Context):  # type: ignore[misc]
@@ -50,6 +69,10 @@ class Command(typer.core.TyperCommand):
     """A command; in its usage line `<NAME>` is required, and `[NAME]` is not."""
 
     context_class = _Context
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        """The first sentence of the help, in the list of commands; Click cuts it."""
+        return (self.help or "").split("\n\n")[0]
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """What follows the name of the command in the usage line."""
