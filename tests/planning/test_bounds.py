@@ -332,6 +332,8 @@ def test_what_any_policy_earns_lies_in_the_range_that_the_rewards_allow(family, 
     assert earnings(loop, 10.0) == pytest.approx((3 / 0.55, 3 / 0.55))
     ends = MDP.from_function(lambda s, a: [(1.0, s + 1, -1.0)] if s < 3 else [], 4, 1, 1.0)
     assert earnings(ends, 3.0) == pytest.approx((-3.0, -1.0))
+    huge = MDP.from_arrays([[[1.0]]], [[1e308]], 0.9)
+    assert earnings(huge, 10.0) == (np.inf, np.inf)  # it overflows without a warning
 
 
 def test_rounding_hides_no_earnings():

@@ -215,7 +215,7 @@ def earnings(mdp: MDP, horizon: float) -> tuple[float, float]:
     edges = []
     for rounding in (-slack, slack):  # whichever way the sums have been rounded
         stops = np.maximum(1 - on * (1 + rounding), 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             edges.append(np.where(rewards == 0, 0.0, rewards / stops))
     low = max(float(np.min(edges)), horizon * min(float(rewards.min()), 0.0))
     high = min(float(np.max(edges)), horizon * max(float(rewards.max()), 0.0))
