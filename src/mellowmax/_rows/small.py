@@ -1,26 +1,29 @@
-"""Small batches: there the time goes into the calls of array functions, not into numbers.
+"""The quick path: NumPy's small arrays, and PyTorch's tensors, with formulas of few operations.
 
-`answer` is the quick way for the arguments that nearly all callers pass: an array of NumPy's or a
-tensor of PyTorch's, with the actions last, and one number as the parameter. It asks a kernel of
-`ordinary`, and gives None where that, or it, does not know: then the call goes the way of all.
+`answer` takes the arguments that nearly all callers pass: an array of NumPy's or a tensor of
+PyTorch's, with the actions last, and one number as the parameter. It computes with a formula of
+`ordinary`. It returns None for other arguments, and for rows that the formula does not get right;
+then the caller takes the general path.
 
-Such a tensor is computed with NumPy, whose calls cost a fraction of PyTorch's, wherever it lies.
-Autograd sees one operation. Its derivative is the closed form, computed likewise; one that is to be
-differentiated again, or for many results at once, is that of the way of all.
+The tensors are computed with NumPy, whose calls take a fraction of the time of PyTorch's, and chunk
+by chunk so that temporaries stay in cache; those on a GPU are copied to the host while they are
+small. Autograd sees one operation. Its derivative is the closed form, computed likewise; one that
+is to be differentiated again, or for many results at once, is that of the general path.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .._typing import Array, Floats, Shape
+from .._typing import Array, Bools, DType, Floats, Shape
 from .libraries import as_number, holds_numbers
-from .ordinary import Answer, Kernel
+from .ordinary import Answer, Gradients, Kernel
 
 if TYPE_CHECKING:
     import torch
@@ -28,10 +31,12 @@ if TYPE_CHECKING:
 __all__ = ["General", "answer"]
 
 MOST = 1 << 13
-"""Elements of a batch that is small."""
+"""Elements of a small batch: of NumPy's, or of a tensor that is not on the CPU."""
+CHUNK = 1 << 15
+"""Elements that are computed at once. A tensor on the CPU may have many chunks."""
 
 General: TypeAlias = Callable[[Any, Any], Array]
-"""The way of all, as a function of the values and the parameter."""
+"""The general path, as a function of the values and the parameter."""
 
 
 def answer(
@@ -43,43 +48,77 @@ def answer(
     general: General,
     keepdims: bool = False,
 ) -> Any:
-    """What the kernel finds, laid out for the caller; None if there is no quick way."""
-    if kernel is None or type(axis) is not int or axis != -1:
+    """The result in the caller's library, shape and dtype; None if this path is not for it."""
+    if kernel is None or axis != -1:
         return None
     if type(q) is np.ndarray:
-        known = _ask(kernel, q, parameter, where)
-        return None if known is None else _laid_out(known.result, q.shape, keepdims).astype(q.dtype)
+        known = None if q.size > MOST else _compute(kernel, q, parameter, where, False)
+        return None if known is None else _laid_out(known.result, q.shape, keepdims, q.dtype)
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(q, torch.Tensor):
         return None
     return _of_tensor(kernel, q, parameter, where, general, keepdims)
 
 
-def _ask(kernel: Kernel, q: object, parameter: object, where: object) -> Answer | None:
-    """What the kernel knows of arrays that are small and plain."""
-    if not isinstance(q, np.ndarray) or q.dtype.char not in "fd" or not 0 < q.size <= MOST:
+def _compute(
+    kernel: Kernel, q: object, parameter: object, where: object, differentiated: bool
+) -> Answer | None:
+    """What the formula gives for NumPy's arrays; None for other arguments."""
+    if not isinstance(q, np.ndarray) or q.dtype.char not in "fd" or not q.size:
         return None
-    number, shape, mask = as_number(parameter), (-1, *q.shape[-1:]), None
-    if number is None or not q.ndim:
+    number, shape, mask = as_number(parameter), (-1, q.shape[-1]), None
+    if number is None:
         return None
     if where is not None:
         if type(where) is not np.ndarray or where.dtype != bool or where.ndim > q.ndim:
             return None
         if where.shape != q.shape[q.ndim - where.ndim :]:
             return None
-        mask = np.array(np.broadcast_to(where, q.shape).reshape(shape).T, order="C")
-        if not mask.any(axis=0).all():
-            return None
-    columns = np.ascontiguousarray(q.reshape(shape).T, dtype=np.float64)
+        mask = where if where.shape == q.shape else np.broadcast_to(where, q.shape)
+        mask = mask.reshape(shape)
     with np.errstate(all="ignore"):
-        return kernel(columns, number, mask)
+        if q.size <= CHUNK:
+            return kernel(q.reshape(shape).T, number, None if mask is None else mask.T)
+        return _in_chunks(kernel, q.reshape(shape), number, mask, differentiated)
 
 
-def _laid_out(result: Floats, shape: Shape, keepdims: bool) -> Floats:
-    """`[rows]` or `[actions, rows]` as the axes of `q` are."""
+def _in_chunks(
+    kernel: Kernel, q: Floats, parameter: float, mask: Bools | None, differentiated: bool
+) -> Answer | None:
+    """What the formula gives for `q [rows, actions]`, some rows at a time."""
+    n_chunks = -(-q.size // CHUNK)
+    ends = [len(q) * i // n_chunks for i in range(n_chunks + 1)]
+    parts = [slice(start, end) for start, end in itertools.pairwise(ends) if start < end]
+    result, pullbacks = None, []
+    for part in parts:
+        known = kernel(q[part].T, parameter, None if mask is None else mask[part].T)
+        if known is None:
+            return None
+        if result is None:
+            result = np.empty((len(q), *known.result.shape[:-1]), q.dtype)
+        result[part] = known.result.T
+        if differentiated:  # else the arrays of each chunk are freed, and taken again for the next
+            pullbacks.append(known.pullback)
+
+    def pullback(cotangent: Floats) -> Gradients:
+        each = [
+            of_part(cotangent[..., part]) for part, of_part in zip(parts, pullbacks, strict=True)
+        ]
+        by_q = np.concatenate([by_q for by_q, _ in each], axis=-1)
+        by_parameter = [x for _, x in each if x is not None]
+        if len(by_parameter) < len(each):
+            return by_q, None
+        return by_q, np.concatenate(by_parameter)
+
+    return None if result is None else Answer(result.T, pullback)
+
+
+def _laid_out(result: Floats, shape: Shape, keepdims: bool, dtype: DType) -> Floats:
+    """A copy of `[rows]` or `[actions, rows]`, with the axes of `q`."""
     if result.ndim == 1:
         shape = (*shape[:-1], 1) if keepdims else shape[:-1]
-    return result.T.reshape(shape)
+    laid_out: Floats = result.T.astype(dtype, order="C").reshape(shape)
+    return laid_out
 
 
 def _of_tensor(
@@ -92,18 +131,23 @@ def _of_tensor(
 ) -> torch.Tensor | None:
     import torch
 
-    if not holds_numbers(q) or not 0 < q.numel() <= MOST:
+    on_cpu = q.is_cpu
+    if not holds_numbers(q) or not q.numel() or (not on_cpu and q.numel() > MOST):
+        return None
+    if q.dtype is torch.bfloat16:  # which NumPy does not have
         return None
     if isinstance(where, torch.Tensor):
         where = where.numpy(force=True) if holds_numbers(where) else where
-    values = None if q.dtype is torch.bfloat16 else q.numpy(force=True)
-    known = _ask(kernel, values, parameter, where)
+    values = q.numpy(force=True)
+    learned = isinstance(parameter, torch.Tensor) and parameter.requires_grad
+    differentiated = (q.requires_grad or learned) and torch.is_grad_enabled()
+    known = _compute(kernel, values, parameter, where, differentiated)
     if known is None:
         return None
-    result = torch.from_numpy(_laid_out(known.result, tuple(q.shape), keepdims))
-    result = result.to(q.device, q.dtype)
-    learned = isinstance(parameter, torch.Tensor) and parameter.requires_grad
-    if torch.is_grad_enabled() and (q.requires_grad or learned):
+    result = torch.from_numpy(_laid_out(known.result, tuple(q.shape), keepdims, values.dtype))
+    if not on_cpu:
+        result = result.to(q.device)
+    if differentiated:
         result = _known().apply(q, parameter, result, known, general)
     return result
 
@@ -139,7 +183,7 @@ def _known() -> type[torch.autograd.Function]:
             if not torch.is_grad_enabled() and holds_numbers(cotangent):
                 rows = cotangent.numpy(force=True).reshape(ctx.known.result.T.shape).T
                 with np.errstate(all="ignore"):
-                    by_q, by_parameter = ctx.known.pulled_back(rows.astype(np.float64))
+                    by_q, by_parameter = ctx.known.pullback(rows.astype(np.float64))
                 if by_parameter is not None or not wanted[1]:
                     found = torch.from_numpy(by_q.T.reshape(q.shape)).to(q.device, q.dtype)
                     total = parameter.new_tensor(by_parameter.sum()) if wanted[1] else None
