@@ -440,6 +440,24 @@ def test_infinite_and_zero_parameters_are_the_limits(library):
     np.testing.assert_array_equal(library.to_numpy(mm.boltzmann_policy(tiny, np.inf)), [0, 1, 0])
 
 
+@pytest.mark.parametrize("library", LIBRARY_NAMES, indirect=True)
+def test_a_mask_of_the_integers_0_and_1(library):
+    q, mask = library.array(Q[0, 0]), MASK[0, 0]
+    expected = library.to_numpy(mm.mean(q, where=library.array(mask)))
+    for dtype in ("int64", "uint8"):
+        integers = library.array(mask.astype(dtype), dtype)
+        np.testing.assert_array_equal(library.to_numpy(mm.mean(q, where=integers)), expected)
+        with pytest.raises(ValueError, match="`where` must be boolean, or integers that are 0 or"):
+            mm.mean(q, where=integers + library.array(np.asarray(mask, dtype), dtype))
+
+
+def test_a_traced_mask_with_another_integer_gives_nan():
+    masked_mean = jax.jit(lambda where: mm.mean(Q[0, 0], where=where))
+    integers = MASK[0, 0].astype(np.int32)
+    np.testing.assert_array_equal(masked_mean(integers), mm.mean(Q[0, 0], where=MASK[0, 0]))
+    assert np.all(np.isnan(masked_mean(2 * integers)))
+
+
 def test_the_largest_numbers_there_are():
     largest = np.finfo(np.float64).max
     for q in ([largest, -largest, -largest], [largest] * 4, [-largest, 0.0]):
@@ -473,7 +491,16 @@ def test_a_bad_argument_names_itself_the_rule_and_the_value():
             ValueError,
             "`omega` must broadcast against the rows of `q`, of shape (4,), got (2,)",
         ),
-        (lambda: mm.mean([1.0, 2.0], where=[1, 0]), TypeError, "`where` must be boolean"),
+        (
+            lambda: mm.mean([1.0, 2.0], where=[1.0, 0.0]),
+            TypeError,
+            "`where` must be boolean, or integers that are 0 or 1, got an array of float64",
+        ),
+        (
+            lambda: mm.mean([1.0, 2.0], where=[2, 0]),
+            ValueError,
+            "`where` must be boolean, or integers that are 0 or 1, got",
+        ),
         (
             lambda: mm.mean([1.0], where=True),
             TypeError,

@@ -48,14 +48,14 @@ def close(x, y, tolerance=1e-12):
 def asked(monkeypatch):
     """Did the kernels for ordinary rows know the answer? One truth value a question."""
     answers = []
-    ask = small._ask
+    ask = small._compute
 
     def note(*arguments):
         known = ask(*arguments)
         answers.append(known is not None)
         return known
 
-    monkeypatch.setattr(small, "_ask", note)
+    monkeypatch.setattr(small, "_compute", note)
     return answers
 
 
@@ -120,6 +120,39 @@ def test_one_mask_for_all_rows_and_none_left():
     )
     with pytest.raises(ValueError, match=r"`where` must leave an action in every row, got none in"):
         mm.mellowmax_policy(q, 5.0, where=tensor(ALLOWED & (np.arange(8) != 3)[:, None]))
+
+
+def test_integers_as_a_mask_take_the_same_path(asked):
+    for dtype in (torch.int64, torch.uint8):
+        found = mm.mellowmax_policy(tensor(), 5.0, where=tensor(ALLOWED).to(dtype))
+        assert torch.equal(found, mm.mellowmax_policy(tensor(), 5.0, where=tensor(ALLOWED)))
+    assert asked == [True] * 4
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_padded_steps_leave_no_mark_on_gradients(compiled):
+    """The recipe of the how-to page: rows without an allowed action, from a network."""
+    network = torch.nn.Linear(3, 4, dtype=torch.float64, device=DEVICE)
+    observations = tensor(RNG.normal(size=(8, 3)))
+    allowed = tensor(ALLOWED & (np.arange(8) % 3 != 0)[:, None])
+    real = allowed.any(-1)
+
+    def loss(observations, allowed):
+        real = allowed.any(-1)
+        logarithm = mm.mellowmax_log_policy(
+            network(observations), 5.0, where=allowed | ~real[:, None]
+        )
+        picked = logarithm[torch.arange(len(allowed)), allowed.to(torch.int64).argmax(-1)]
+        return torch.where(real, picked, 0.0).sum()
+
+    def gradients(loss, *arguments):
+        return torch.autograd.grad(loss(*arguments), list(network.parameters()))
+
+    found = torch.compile(loss, **FULL) if compiled else loss
+    padded = gradients(found, observations, allowed)
+    for one, other in zip(padded, gradients(loss, observations[real], allowed[real]), strict=True):
+        assert torch.any(one != 0)
+        close(one, other, 1e-9)
 
 
 @pytest.mark.parametrize("keepdims", [False, True])
@@ -287,7 +320,9 @@ def test_a_learnable_parameter_is_learned_saved_and_stays_positive():
         optimiser.step()
     assert 0 < float(layer.softmax.omega.detach()) < 0.5
     layer.load_state_dict(start)
-    close(layer.softmax.omega, 2.0, 1e-6)
+    close(layer.omega, 2.0, 1e-6)
+    (by_log,) = torch.autograd.grad(layer.omega**2, layer.log_omega)
+    close(by_log, 8.0, 1e-5)  # the derivative of exp(2 x) at log(2)
     close(layer.policy(q), mm.mellowmax_policy(q, 2.0), 1e-6)
     assert str(layer) == "SoftmaxLayer(Mellowmax(omega=2.0), learnable=True)"
 
@@ -326,5 +361,7 @@ def test_modules_say_what_is_wrong():
             SoftmaxLayer(pair, learnable=True)
     with pytest.raises(ValueError, match=r"`omega` must be positive and finite .*, got -1.0"):
         SoftmaxLayer(mm.Mellowmax(-1.0), learnable=True)
+    with pytest.raises(AttributeError, match="no attribute 'beta'"):
+        SoftmaxLayer(mm.Mellowmax(5.0), learnable=True).beta  # noqa: B018
     with pytest.raises(TypeError, match=r"`softmax` must be a softmax such as .*, got 5.0"):
         SoftmaxLayer(5.0)

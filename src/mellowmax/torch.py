@@ -31,8 +31,9 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
     Action values are `[..., actions]`. Each method takes a mask of the actions that are allowed, of
     their shape or one that broadcasts to it: others get probability 0 and do not count.
 
-    A fixed parameter is a buffer with the parameter's name, as `omega`. A learnable one has to be
-    positive, and stays so: its logarithm is what is learned, as the parameter `log_omega`.
+    The softmax's parameter is an attribute, such as `layer.omega`. A fixed one is a buffer. A
+    learnable one has to be positive, and stays so: its logarithm is what is learned, as the
+    parameter `log_omega`, and `layer.omega` is its present value, with gradients.
 
     Args:
         softmax: `Mellowmax(5.0)`, another, or one of your own.
@@ -53,8 +54,8 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
         [0.255, 0.3266, 0.4183, 0.0]
         >>> loss = -actions.log_prob(torch.tensor([2])).sum()
         >>> loss.backward()
-        >>> print(f"{layer.log_omega.grad:.4f}")
-        -0.2029
+        >>> print(f"{layer.log_omega.grad:.4f} at {layer.omega:.1f}")
+        -0.2029 at 5.0
     """
 
     learnable: bool
@@ -81,6 +82,12 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
                 rule = "must be positive and finite where it is learnable"
                 raise ValueError(f"`{name}` {rule}, got {getattr(softmax, name)}")
             self.register_parameter(f"log_{name}", torch.nn.Parameter(value.log()))
+
+    def __getattr__(self, name: str) -> Any:
+        """What a module has, and the present value of a learnable parameter."""
+        if name in self.__dict__.get("_names", ()) and self.learnable:
+            return self._parameter(name)
+        return super().__getattr__(name)
 
     @property
     def softmax(self) -> Softmax:

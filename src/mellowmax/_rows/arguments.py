@@ -63,7 +63,7 @@ def reduce_rows(
         result = rows.xp.reshape(rows.apply(function), rows.shape)
         return rows.xp.expand_dims(result, axis=rows.axis) if keepdims else result
 
-    q = _no_list(q)
+    q, where = _no_list(q), _truths(where)
     result = small.answer(function.ordinary, q, parameter, axis, where, of_any, keepdims)
     if result is None:
         result = of_any(q, parameter)
@@ -89,7 +89,7 @@ def map_rows(
         actions_last = rows.xp.reshape(rows.apply(function), (*rows.shape, rows.n_actions))
         return move_axis(rows.xp, actions_last, -1, rows.axis)
 
-    q = _no_list(q)
+    q, where = _no_list(q), _truths(where)
     result = small.answer(function.ordinary, q, parameter, axis, where, of_any)
     return cast(ArrayT, of_any(q, parameter) if result is None else result)
 
@@ -205,6 +205,29 @@ def check_key(xp: Namespace, key: Key) -> None:
         raise ValueError(f"`key` must be at least 0 where it is a seed, got {key}")
 
 
+def _truths(where: Mask) -> Mask:
+    """A mask as truth values, for which integers that are 0 or 1 stand too.
+
+    While tracing, one with another integer leaves no action in any row.
+    """
+    if where is None or str(getattr(where, "dtype", "")).endswith("bool"):
+        return where
+    check_unmasked("where", where)
+    if isinstance(where, list | tuple):
+        where = cast(Array, _of_lists("where", where))
+    if not is_array_api_obj(where):
+        return where
+    mask = cast(Array, where)
+    xp: Namespace = array_namespace(mask)
+    if not xp.isdtype(mask.dtype, "integral"):
+        return mask
+    others = xp.any((mask != 0) & (mask != 1))
+    if truth(others):
+        rule = "must be boolean, or integers that are 0 or 1"
+        raise ValueError(f"`where` {rule}, got {shown(where)}")
+    return (mask == 1) & ~others
+
+
 def _no_list(q: ArrayT | Numbers) -> ArrayT | Numbers:
     """The values, as an array if they are in lists."""
     if not isinstance(q, list | tuple):
@@ -247,7 +270,8 @@ class _Rows:
             if not is_array_api_obj(mask):
                 raise TypeError(f"`where` must be a boolean array, got {shown(where)}")
             if not xp.isdtype(mask.dtype, "bool"):
-                raise TypeError(f"`where` must be boolean, got an array of {mask.dtype}")
+                rule = "must be boolean, or integers that are 0 or 1"
+                raise TypeError(f"`where` {rule}, got an array of {mask.dtype}")
             shape = _broadcast("where", tuple(mask.shape), "`q`", tuple(values.shape))
             values, mask = xp.broadcast_to(values, shape), xp.broadcast_to(mask, shape)
         ndim, shape = values.ndim, tuple(values.shape)
@@ -284,7 +308,8 @@ class _Rows:
         if found:
             row = int(self.xp.argmax(self.xp.astype(empty, self.xp.int8)))
             index = tuple(int(i) for i in np.unravel_index(row, self.shape))
-            raise ValueError(f"`where` must leave an action in every row, got none in {index}")
+            rule = "must leave an action in every row"
+            raise ValueError(f"`where` {rule}, got none in {index}: pass the other rows alone")
         return empty if found is None else None
 
     def apply(self, function: Callable[..., Array]) -> Array:
