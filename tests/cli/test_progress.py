@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 import rich.console
@@ -55,6 +56,19 @@ def test_on_a_terminal_bars_with_names_stay(terminal):
     assert "8 of 8 cells" in first
     assert "fig9" in second
     assert "on disk" in second
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_the_text_beside_a_bar_is_neither_cut_nor_broken_in_a_word(terminal, width):
+    text = "80 of 3000 episodes, mean return 47.6, 65.8 episodes/s, about 0:00:44 left"
+    rich.console.Console(stderr=True).width = width
+    with progress_display([Bar("fig9", 0.0)]) as report:
+        report(0.5, text, "fig9")
+    last = terminal.getvalue().rsplit("\x1b[2K", 1)[1]
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", last).splitlines()
+    assert max(map(len, lines)) <= width
+    words = " ".join(lines).split()
+    assert [word for word in words if not set(word) <= set("━╸╺")] == ["fig9", *text.split()]
 
 
 @pytest.mark.parametrize(

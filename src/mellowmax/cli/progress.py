@@ -20,6 +20,8 @@ from .._common.terminal import say
 __all__ = ["Bar", "ProgressDisplay", "progress_display", "time_left"]
 
 SECONDS_BETWEEN_LINES = 5.0
+WIDEST_BAR = 40
+"""Columns of a bar; on most terminals it takes a quarter, and the text wraps in the rest."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,14 +56,16 @@ def progress_display(bars: Sequence[Bar] = (Bar(),)) -> Iterator[ProgressDisplay
         bars: one for each piece of the work.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
+    from rich.table import Column
 
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _Lines()
         return
     names = [bar.name for bar in bars]
-    columns = [BarColumn(), TextColumn("{task.description}", markup=False)]
+    text = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=False))
+    columns: list[ProgressColumn] = [BarColumn(min(WIDEST_BAR, console.width // 4)), text]
     if any(names):
         columns.insert(0, TextColumn("{task.fields[name]}", markup=False))
     with Progress(*columns, console=console, transient=not any(names)) as display:
