@@ -135,7 +135,7 @@ def test_a_cell_s_time_has_that_before_it_was_stopped_and_not_that_between(tmp_p
 @pytest.mark.parametrize(
     ("names", "scale", "sentence"),
     [
-        (["fig1"], "quick", r"`name` must be one of fig2, .*, got 'fig1'"),
+        (["fig1"], "quick", r"`names` must be among fig2, .*, got 'fig1'"),
         ([], "huge", r"`scale` must be one of quick, paper, got 'huge'"),
     ],
 )

@@ -10,10 +10,11 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from .._common import checks
 from .._common.files import replacing
 from .._common.schema import Field, json_object
 from .item import ITEMS, SCALES
-from .runner import CellProgress, Finished, assemble, plan, run
+from .runner import CellProgress, Finished, assemble, check_names, plan, run
 
 __all__ = ["RECORD", "assemble_all", "begun", "record_scale", "recorded_scale", "reproduce"]
 
@@ -54,7 +55,8 @@ def reproduce(
         >>> print(fig5.verdict.claims[0].ours)
         2 stable, at (0.587, 0.491) and (0.885, 0.688); 1 unstable, at (0.777, 0.617)
     """
-    plans = plan(items, scale, out)
+    checks.function("callback", callback)
+    plans = plan(check_names("items", items), scale, out)
     record_scale(out, scale)
     stopped = []
 
@@ -112,9 +114,10 @@ def recorded_scale(directory: str | Path) -> str:
     Raises:
         ValueError: for a directory without one.
     """
-    fields = {"scale": Field("text", among=SCALES)}
+    path = checks.file_path("directory", directory) / RECORD
     try:
-        return str(json_object(RECORD, (Path(directory) / RECORD).read_bytes(), fields)["scale"])
+        scale = json_object(RECORD, path.read_bytes(), {"scale": Field("text", among=SCALES)})
+        return str(scale["scale"])
     except (OSError, ValueError) as error:
         rule = "`directory` must be the directory of a reproduction"
         raise ValueError(f"{rule}, got {str(directory)!r}") from error

@@ -28,13 +28,14 @@ import numpy as np
 import pandas as pd
 
 from .. import __version__
+from .._common import checks
 from .._common.files import replacing
 from .._common.locks import BusyError
 from . import style
 from .item import ITEMS, SCALES, Item, LongItem, Spec, Stopped, Verdict, Work
 from .store import Store, read_cell, write_table
 
-__all__ = ["CellProgress", "Finished", "Plan", "assemble", "load", "plan", "run"]
+__all__ = ["CellProgress", "Finished", "Plan", "assemble", "check_names", "load", "plan", "run"]
 
 SECONDS_BETWEEN = 5.0
 """How often the time that a cell has taken is written down."""
@@ -46,8 +47,7 @@ def load(name: str) -> Item:
     Raises:
         ValueError: for a name that is none of `ITEMS`.
     """
-    if name not in ITEMS:
-        raise ValueError(f"`name` must be one of {', '.join(ITEMS)}, got {name!r}")
+    checks.one_of("name", name, ITEMS)
     return cast(Item, importlib.import_module(f".items.{name}", __package__))
 
 
@@ -87,10 +87,9 @@ def plan(names: Sequence[str], scale: str, out: str | Path) -> list[Plan]:
     Raises:
         ValueError: for an item or a scale that does not exist.
     """
-    if scale not in SCALES:
-        raise ValueError(f"`scale` must be one of {', '.join(SCALES)}, got {scale!r}")
-    items = {name: load(name) for name in names or ITEMS}
-    store = Store(out)
+    checks.one_of("scale", scale, SCALES)
+    store = Store(checks.file_path("out", out))
+    items = {name: load(name) for name in check_names("names", names) or ITEMS}
     plans = []
     for name, item in items.items():
         config = item.SCALES[scale]
@@ -102,6 +101,20 @@ def plan(names: Sequence[str], scale: str, out: str | Path) -> list[Plan]:
         foreign = sum(_name_of(path) in cells for path in others)
         plans.append(Plan(name, scale, item, config, cells, foreign))
     return plans
+
+
+def check_names(argument: str, names: Sequence[str]) -> list[str]:
+    """A list of names of items, as an argument of this name.
+
+    Raises:
+        TypeError: for what is no list of texts.
+        ValueError: for an item that does not exist.
+    """
+    result: list[str] = checks.instances(argument, names, str, "a list of the names of items")
+    for name in result:
+        if name not in ITEMS:
+            raise ValueError(f"`{argument}` must be among {', '.join(ITEMS)}, got {name!r}")
+    return result
 
 
 def _name_of(path: Path) -> str:
@@ -136,6 +149,8 @@ def run(plan: Plan, callback: Callable[[CellProgress], bool | None]) -> bool:
     Returns:
         Whether all cells are there.
     """
+    checks.instance("plan", plan, Plan, "a `Plan`")
+    checks.function("callback", callback)
     mine = plan.missing[jax.process_index() :: jax.process_count()]
     start = time.perf_counter()
 
@@ -250,7 +265,8 @@ def assemble(plan: Plan, out: str | Path) -> Finished:
     Raises:
         ValueError: for cells that are not as the item makes them.
     """
-    out = Path(out)
+    checks.instance("plan", plan, Plan, "a `Plan`")
+    out = checks.file_path("out", out)
     read = {name: read_cell(path) for name, (_, path) in plan.cells.items()}
     made = [made_by for _, made_by in read.values()]
     with _of_its_cells(plan):

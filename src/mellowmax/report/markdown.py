@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from .._common import checks
 from .._common.files import replacing
 from ..experiments import Finished
 from .words import (
@@ -41,6 +42,10 @@ def write_markdown(
     Raises:
         OSError: when the file cannot be written, or a table cannot be read.
     """
+    home = checks.file_path("path", path).parent
+    entries = checks.instances("entries", entries, Finished, "a list of finished items")
+    missing = checks.instances("missing", missing, str, "a list of the names of items")
+    checks.text("version", version)
     rows = (
         (f"[{_plain(e.plan.name)}](#{e.plan.name.lower()})", *map(_plain, verdict_row(e)))
         for e in entries
@@ -68,7 +73,7 @@ def write_markdown(
             *map(_plain, entry.verdict.beside),
             "*Where this differs from the paper.*" if item.DEVIATIONS else "",
             "\n".join(f"{n}. {_plain(d)}" for n, d in enumerate(item.DEVIATIONS, 1)),
-            f"```bash\n{command(entry, Path(path).parent)}\n```",
+            f"```bash\n{command(entry, home)}\n```",
             *(_table(entry, name, file) for name, file in entry.tables.items()),
         ]
     text = "\n\n".join(filter(None, parts)) + "\n"

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
+from .._common import checks
 from .._common.files import replacing
 from ..experiments import Finished
 from ..experiments.item import Outcome
@@ -73,6 +74,10 @@ def write_page(
     Raises:
         OSError: when the file cannot be written, or a figure or table cannot be read.
     """
+    home = checks.file_path("path", path).parent
+    entries = checks.instances("entries", entries, Finished, "a list of finished items")
+    missing = checks.instances("missing", missing, str, "a list of the names of items")
+    checks.text("version", version)
     listed = unfinished(f"<code>{escape(name)}</code>" for name in missing)
     page = Template(_part("page.html")).substitute(
         style=source("palette.css") + _part("page.css"),
@@ -84,7 +89,7 @@ def write_page(
         count=count(entries),
         verdicts=_verdicts(entries),
         missing=f'<p class="note">{listed}</p>' if missing else "",
-        items="\n".join(_item(entry, Path(path).parent) for entry in entries),
+        items="\n".join(_item(entry, home) for entry in entries),
     )
     with replacing(path) as file:
         file.write(page.encode())

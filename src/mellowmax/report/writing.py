@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import __version__
+from .._common import checks
 from ..experiments import ITEMS, Finished
 from .markdown import write_markdown
 from .page import write_page
@@ -29,9 +30,10 @@ def write(finished: Sequence[Finished], out: str | Path) -> Path:
     Raises:
         OSError: when a file cannot be written, or a figure or table cannot be read.
     """
+    finished = checks.instances("finished", finished, Finished, "a list of finished items")
     names = {one.plan.name for one in finished}
     missing = [name for name in ITEMS if name not in names]
-    page = Path(out) / "report.html"
+    page = checks.file_path("out", out) / "report.html"
     write_page(page, finished, missing=missing, version=__version__)
     write_markdown(Path(out) / "report.md", finished, missing=missing, version=__version__)
     return page
