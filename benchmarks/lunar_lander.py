@@ -1,4 +1,4 @@
-"""Our Lunar Lander beside Gymnasium's, from one step to whole policies: docs/lunar_lander.md.
+"""Our Lunar Lander compared with Gymnasium's, from one step to policies: docs/lunar_lander.md.
 
     python benchmarks/lunar_lander.py --out DIR                     both sides, then the tables
     python benchmarks/lunar_lander.py --out DIR --side gymnasium    half an hour on two cores
@@ -6,10 +6,10 @@
     python benchmarks/lunar_lander.py --compare DIR                 the tables
     python benchmarks/lunar_lander.py --out DIR --episodes 500 --flights 100 --contacts 100
 
-Each side writes files, and makes none again that is there, so that a run may be stopped. Random
-numbers are made from seeds: an episode has the same ground, push, dispersion and random actions on
-both sides, also on two machines. Gymnasium's side needs `gymnasium[box2d]`; ours needs JAX alone,
-and the file of Gymnasium's states of contact for that part.
+Each side writes files and skips those that exist, so a run may be stopped and started again. All
+random numbers are made from seeds: an episode has the same ground, push, dispersion and random
+actions on both sides, even on two machines. Gymnasium's side needs `gymnasium[box2d]`; ours needs
+only JAX, and for the part `contact` the file of Gymnasium's states.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Lunar Lander on an accelerator: is its kernel right, and how fast is it?
+"""Lunar Lander on an accelerator: are its kernels right, and how fast are they?
 
     python benchmarks/lunar_lander_card.py [--blocks 32] [--sizes 40960,...] [--steps 1e9]
         [--seconds 540]
 
-Lines of JSON. For each size of a block: what the kernel took to compile, and how long one step of
-40,960 landers takes in the air and near the ground; once, how far a step of the kernel is from the
-same step of the plain trace on the CPU. Then, with the fastest block, random play with its resets
-(which are not counted): the speed for each number of landers, and how many numbers were not finite
-in a long run. Each part has a process of its own, so that one that fails or hangs costs only
-itself; what no time is left for is named.
+It prints lines of JSON. For each size of a block: the time to compile the kernels, and the time of
+one step of 40,960 landers in the air and near the ground; for the first size also the difference
+between a step of the kernels and the same step on the CPU. Then, with the fastest block, random
+play with its resets (which are not counted): the speed for each number of landers, and how many
+numbers were not finite in a long run. Each part has a process of its own, so that a part that fails
+or hangs does not stop the others. Parts for which no time is left are named.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import traceback
 
 COUNT = 40960
 STEPS = 200
-"""Of one call of the compiled program of random play."""
+"""The steps in one call of the compiled program of random play."""
 LIMIT = 1000
-"""Of the steps of an episode, as Gymnasium has it."""
+"""The step limit of an episode, as in Gymnasium."""
 IN_THE_AIR, LANDING, COMPARED = 20, 70, 50
 OURS = "mellowmax"
 
@@ -36,7 +36,7 @@ def say(**line):
 
 
 def kernel_alone(block, compares):
-    """The kernel without anything around it: compiled, timed, and compared with the plain trace."""
+    """Compile and time the kernels alone, and compare them with a step on the CPU."""
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -125,7 +125,7 @@ def kernel_alone(block, compares):
 
 
 def play(block, count, total):
-    """Random play of many landers, whoever has ended starting again; then the long run.
+    """Random play of many landers, each of which starts again when it has ended; then a long run.
 
     Mean return and length are those of the episodes that have ended while they were counted.
     `broken` are landers that were lost because a number was not finite any more.
@@ -212,7 +212,7 @@ def play(block, count, total):
 
 
 def in_process(seconds, *part):
-    """What a part of the measurement says, in a process of its own, and why it said no more."""
+    """The lines that a part of the measurement prints in a process of its own, and how it ended."""
     if seconds < 20:
         say(part=part, left_out="no time was left")
         return []
@@ -256,7 +256,7 @@ def whole(options):
 
 
 def one_part(name, *arguments):
-    """One part; if it fails, why, and where in our code."""
+    """One part; if it fails, print why, and where in our code."""
     try:
         {"kernel_alone": kernel_alone, "play": play}[name](*arguments)
     except Exception as error:

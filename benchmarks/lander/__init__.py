@@ -1,1 +1,1 @@
-"""Our Lunar Lander beside Gymnasium's: what `benchmarks/lunar_lander.py` is made of."""
+"""The parts of `benchmarks/lunar_lander.py`, which compares our Lunar Lander with Gymnasium's."""

@@ -1,4 +1,4 @@
-"""What both sides have kept, side by side in tables."""
+"""Tables that compare the files of both sides."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def compare(folder: pathlib.Path) -> None:
 
 
 def _both(folder: pathlib.Path, name: str) -> tuple[dict, dict] | None:
-    """What both sides have of a part."""
+    """The files of both sides for a part."""
     paths = [folder / f"{side} {name}.npz" for side in ("gymnasium", "ours")]
     if not all(path.exists() for path in paths):
         print(f"{name}: not both sides are there\n")
@@ -64,18 +64,18 @@ def _flight(folder: pathlib.Path, part: str, title: str) -> None:
 
 
 def _nudged(folder: pathlib.Path) -> None:
-    """How far Box2D is from itself, which is the least that another order of rounding can give."""
+    """How far Box2D is from itself: the least that another order of rounding can give."""
     paths = [folder / f"gymnasium {name}.npz" for name in ("flight", "nudged")]
     if all(path.exists() for path in paths):
         one, other = (load(path)["seen"] for path in paths)
         both = np.isfinite(other)  # until either of them touches the ground
         most, _ = _farthest(np.where(both, one, np.nan), np.where(both, other, 0))
-        print("Box2D beside itself, the speeds of the hull moved by their last bit at the start")
+        print("Box2D against itself, the velocity of the hull changed in its last bit at the start")
         _spread(most, FLIGHT_GOAL)
 
 
 def _farthest(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, int]:
-    """The largest difference of each episode while the first of two flies; how long in all."""
+    """The largest difference of each episode while its first side flies, and the total length."""
     steps = np.isfinite(one[..., 0])
     apart = np.abs(one - other).max(-1)
     return np.where(steps, apart, 0).max(1), int(steps.sum())
@@ -88,7 +88,7 @@ def _contact(folder: pathlib.Path) -> None:
     apart = np.abs(sides[0]["after"] - sides[1]["after"])[:1000].max((1, 2))
     print(
         f"Contact: one step from {len(apart):,} states of episodes of all five policies, without "
-        "warm starting:\nthe largest difference of a place, an angle or a speed of hull and legs"
+        "warm starting:\nthe largest difference of a position or a velocity of hull and legs"
     )
     _spread(apart, CONTACT_GOAL)
 
@@ -131,14 +131,14 @@ def two_means(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
 
 
 def two_shares(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
-    """The same for two shares; the p value is that of Fisher's exact test."""
+    """The difference of two shares likewise, with the p value of Fisher's exact test."""
     p, q = a.mean(), b.mean()
     error = math.sqrt(p * (1 - p) / len(a) + q * (1 - q) / len(b))
     return float(q - p), error, fisher(int(a.sum()), len(a), int(b.sum()), len(b))
 
 
 def fisher(k: int, m: int, l: int, n: int) -> float:  # noqa: E741
-    """How likely a table is that is as unlikely as `k` of `m` and `l` of `n`, or less so."""
+    """The probability of a table that is at most as probable as `k` of `m` and `l` of `n`."""
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, m + n + 1)))])
 
     def choose(n: int, k: np.ndarray | int) -> np.ndarray:
@@ -198,7 +198,9 @@ def _alone(folder: pathlib.Path) -> None:
 
 
 def _paired(folder: pathlib.Path) -> None:
-    print("Paired, the same draws on both sides: ours less Gymnasium's (a goal of 1 point at most)")
+    print(
+        "Paired, the same draws on both sides: ours minus Gymnasium's (a goal of 1 point at most)"
+    )
     print(
         f"  {'':14}{'episodes':>9}{'return':>18}{'length':>18}{'same end':>10}{'within 0.01':>13}"
     )

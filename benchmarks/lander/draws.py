@@ -11,29 +11,29 @@ from typing import NamedTuple
 import numpy as np
 
 LIMIT = 1000
-"""How many steps an episode has at most; Gymnasium's wrapper counts them, the lander does not."""
+"""The limit of steps of an episode, which Gymnasium's wrapper enforces."""
 
 
 class Draws(NamedTuple):
-    """What an episode is made of."""
+    """The random numbers of an episode's start and of its engines."""
 
     start: np.ndarray
-    """`[16]`, in [0, 1): 12 heights, the push, where the gusts begin."""
+    """`[16]`, in [0, 1): 12 heights, the push, and where the gusts begin."""
     dispersion: np.ndarray
-    """`[1 + LIMIT, 2]`, in [-1, 1): of the step that `reset` takes and of all others."""
+    """`[1 + LIMIT, 2]`, in [-1, 1): for the step that `reset` takes and for all others."""
 
 
 class Choices(NamedTuple):
-    """What a policy that is random draws in an episode."""
+    """The random numbers of a random policy in an episode."""
 
     actions: np.ndarray
-    """`[LIMIT]`, each of 0 to 3."""
+    """`[LIMIT]`, each from 0 to 3."""
     coins: np.ndarray
     """`[LIMIT]`, heads or tails."""
 
 
 def draws_of(seed: int, wind: bool = False) -> Draws:
-    """What Gymnasium's lander draws in the episode of a seed."""
+    """The random numbers that Gymnasium's lander draws in the episode of a seed."""
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     start = np.full(16, 0.5)
     start[:14] = rng.random(14)
@@ -45,7 +45,7 @@ def draws_of(seed: int, wind: bool = False) -> Draws:
 
 
 def choices_of(seed: int) -> Choices:
-    """What a random policy draws in the episode of a seed."""
+    """The random numbers that a random policy draws in the episode of a seed."""
     rng = np.random.default_rng([seed, 1])
     actions, coins = rng.random((2, LIMIT))
     return Choices((4 * actions).astype(np.int8), coins < 0.5)

@@ -1,4 +1,4 @@
-"""What is kept of both sides, and where."""
+"""The files of both sides."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ ENDS = ("land", "crash", "leave", "time out")
 LAND, CRASH, LEAVE, TIME = range(4)
 FLIGHT_STEPS = 100
 PART = 500
-"""How many episodes a file of Gymnasium's has: what a stopped run loses at most."""
+"""The number of episodes in a file of Gymnasium's: a stopped run loses at most this many."""
 CONTACT_SPARE = 1.25
 """Episodes for each state of contact: some end without any."""
 
 
 class Plan(NamedTuple):
-    """How many episodes there are, and with which seeds."""
+    """The number of episodes and their seeds."""
 
     episodes: int
     flights: int
@@ -56,13 +56,13 @@ class Plan(NamedTuple):
 
 
 def save(path: pathlib.Path, **arrays: Any) -> None:
-    """Write a file whole or not at all."""
+    """Write a file, completely or not at all."""
     unfinished = path.with_suffix(".tmp.npz")
     np.savez_compressed(unfinished, **arrays)
     os.replace(unfinished, path)
 
 
 def load(path: pathlib.Path) -> dict[str, np.ndarray]:
-    """What a file has."""
+    """The arrays of a file."""
     with np.load(path) as file:
         return dict(file)

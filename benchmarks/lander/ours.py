@@ -24,13 +24,13 @@ from .files import CRASH, FLIGHT_STEPS, LAND, LEAVE, TIME, Plan, load, save
 from .policies import POLICIES, Network, heuristic, load_network
 
 CPU_PART = 2000
-"""How many episodes of a policy are kept at once on a CPU; an accelerator plays all at once."""
+"""How many episodes of a policy a CPU plays at once; an accelerator plays all at once."""
 WIND = {"wind_power": 15.0, "turbulence_power": 1.5}
-"""What Gymnasium's `enable_wind` has."""
+"""The settings of Gymnasium's `enable_wind`."""
 
 
 class Result(NamedTuple):
-    """What came of episodes, `[n]` each."""
+    """The results of episodes, `[n]` each."""
 
     returns: np.ndarray
     lengths: np.ndarray
@@ -66,7 +66,7 @@ class FromSeeds:
         self.actions[place, 1:], self.coins[place, 1:] = choices_of(seed)
 
     def draw(self, times: np.ndarray) -> tuple[Any, Draws]:
-        """What landers begin with, if they do, and what is drawn in the steps from some times."""
+        """The numbers for new episodes, and those for the next steps of all landers."""
         steps = np.minimum(times + np.arange(self.steps)[:, None], LIMIT)
         every = np.arange(len(times))
         one, two = np.moveaxis(self.dispersion[every, steps], -1, 0)
@@ -95,14 +95,14 @@ class FromKeys:
         """An episode begins."""
 
     def draw(self, times: np.ndarray) -> tuple[Any, Draws]:
-        """Other numbers each time."""
+        """The numbers for new episodes and for the next steps; different ones in each call."""
         self.number += 1
         result: tuple[Any, Draws] = self.jitted(jax.random.fold_in(self.key, self.number))
         return result
 
 
 def _choose(network: Network, policy: Any, seen: Any, action: Any, coin: Any) -> Any:
-    """What each lander's policy does; observations are `[8, n]`."""
+    """The action of each lander's policy; observations are `[8, n]`."""
     # In full precision: an accelerator would else round the factors to fewer bits.
     product = functools.partial(jnp.matmul, precision="highest")
     hidden = jnp.tanh(product(network.hidden, seen) + network.hidden_bias[:, None])
@@ -115,16 +115,16 @@ def _choose(network: Network, policy: Any, seen: Any, action: Any, coin: Any) ->
 
 
 def _bodies(state: Any) -> Any:
-    """Where hull, right and left leg are, and how they move: `[18, n]`."""
+    """The positions and velocities of hull, right and left leg, `[18, n]`."""
     return jnp.stack(jax.tree.leaves((state.hull, state.right.motion, state.left.motion)))
 
 
-class Fleet:
-    """A row of landers, each of which begins another episode when one has ended.
+class Landers:
+    """A row of landers, each of which starts another episode when one has ended.
 
     Args:
-        count: how many landers fly at once.
-        steps: how many steps they take between two looks at who has ended.
+        count: how many landers there are.
+        steps: how many steps they take between two checks of who has ended.
     """
 
     def __init__(self, count: int, steps: int) -> None:
@@ -167,7 +167,7 @@ class Fleet:
         self.calm, self.windy = self._world(), self._world(**WIND)
 
     def _world(self, **settings: float) -> Any:
-        """The world of each lander."""
+        """The parameters of each lander."""
         world = environment.world(lunar_lander.params(**settings))
         return jax.tree.map(lambda x: jnp.broadcast_to(x, (self.count,)), world)
 
@@ -185,8 +185,8 @@ class Fleet:
             policies: the number of each episode's policy.
             seeds: its seed.
             draws: where its random numbers come from.
-            see: is given all that is seen: the numbers of episodes, of steps, and observations.
-            say: is told how many episodes have ended, and how many steps that took.
+            see: called with the numbers of episodes, the numbers of steps, and the observations.
+            say: called with the number of episodes that have ended, and of the steps they took.
         """
         total, count = len(seeds), self.count
         returns, lengths = np.zeros(total), np.zeros(total, np.int64)
@@ -276,11 +276,11 @@ def _motion(numbers: np.ndarray) -> Motion:
 
 
 def collect(folder: pathlib.Path, plan: Plan, parts: list[str]) -> None:
-    """Our side of all parts; what is in the folder already is not made again."""
+    """Our side of all parts; files that exist are not made again."""
     folder.mkdir(parents=True, exist_ok=True)
     on_cpu = jax.default_backend() == "cpu"
     count, steps = (1024, 8) if on_cpu else (20480, 25)
-    landers = Fleet(count, steps)
+    landers = Landers(count, steps)
     about = {"jax": jax.__version__, "device": jax.devices()[0].device_kind}
     began = last = time.monotonic()
 

@@ -13,7 +13,7 @@ NETWORK = pathlib.Path(__file__).with_name("network.npz")
 
 
 class Network(NamedTuple):
-    """A layer of tanh and one of logits; the action is the one with the greatest logit."""
+    """A layer of tanh and one of logits; the action is the one with the largest logit."""
 
     hidden: Any
     hidden_bias: Any
@@ -42,6 +42,6 @@ def heuristic(seen: Any, xp: Any) -> Any:
 
 
 def network_action(network: Network, seen: np.ndarray) -> int:
-    """What the network does where one observation is made, `[8]`."""
+    """The action of the network after one observation, `[8]`."""
     hidden = np.tanh(network.hidden @ seen + network.hidden_bias)
     return int(np.argmax(network.output @ hidden + network.output_bias))

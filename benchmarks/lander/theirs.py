@@ -15,7 +15,7 @@ from .policies import POLICIES, Network, load_network, network_action
 
 
 class Player:
-    """One of Gymnasium's landers, and what plays it."""
+    """One of Gymnasium's landers with the policies that play it."""
 
     def __init__(self, network: Network | None, **settings: Any) -> None:
         import gymnasium
@@ -26,7 +26,7 @@ class Player:
         self.heuristic, self.network = heuristic, network
 
     def choose(self, policy: str, seen: np.ndarray, action: int, coin: bool) -> int:
-        """What a policy does."""
+        """The action of a policy."""
         if policy == "no-op":
             return 0
         if policy == "network":
@@ -55,7 +55,7 @@ class Player:
 
 
 def play_part(path: pathlib.Path, policy: str, seeds: range) -> None:
-    """Some episodes of a policy, kept in a file."""
+    """Play some episodes of a policy, and save them in a file."""
     player = Player(load_network() if policy == "network" else None)
     results = [player.play(policy, seed) for seed in seeds]
     returns, lengths, ends = (np.array(each) for each in zip(*results, strict=True))
@@ -63,9 +63,9 @@ def play_part(path: pathlib.Path, policy: str, seeds: range) -> None:
 
 
 def fly(path: pathlib.Path, seeds: range, part: str) -> None:
-    """Flights with random actions until something touches the ground, and all that is seen.
+    """Flights with random actions until something touches the ground, with all observations.
 
-    With wind, or nudged: at the start all speeds of the hull are moved by their last bit.
+    The part says whether there is wind, or whether the hull's velocity is changed in its last bit.
     """
     player = Player(None, enable_wind=part == "wind")
     seen = np.full((len(seeds), 1 + FLIGHT_STEPS, 8), np.nan, np.float32)
@@ -84,7 +84,7 @@ def fly(path: pathlib.Path, seeds: range, part: str) -> None:
 
 
 def _nudge(body: Any, rng: np.random.Generator) -> None:
-    """Move the speeds of a body by their last bit, up or down."""
+    """Change the velocity of a body in its last bit, up or down."""
     speeds = np.float32([*body.linearVelocity, body.angularVelocity])
     ends = np.where(rng.random(3) < 0.5, np.float32(-np.inf), np.float32(np.inf))
     x, y, spin = np.nextafter(speeds, ends).tolist()
@@ -92,7 +92,7 @@ def _nudge(body: Any, rng: np.random.Generator) -> None:
 
 
 def _bodies(env: Any) -> np.ndarray:
-    """Where hull, right and left leg are, and how they move: `[3, 6]`."""
+    """The positions and velocities of hull, right and left leg, `[3, 6]`."""
     return np.float32(
         [
             [*body.worldCenter, body.angle, *body.linearVelocity, body.angularVelocity]
@@ -104,8 +104,9 @@ def _bodies(env: Any) -> np.ndarray:
 def touch(path: pathlib.Path, seeds: range) -> None:
     """One step without warm starting from a moment of contact of each of some episodes.
 
-    An episode is played to its end, one of its steps is chosen before or after which a leg touches
-    the ground, it is played again up to there, and then takes that step without warm starting.
+    An episode is played to its end, and one of its steps is chosen in which a leg touches the
+    ground before or after it. The episode is played again up to this step, which is then taken
+    without warm starting.
     """
     player = Player(load_network())
     world = player.env.unwrapped
@@ -122,7 +123,7 @@ def touch(path: pathlib.Path, seeds: range) -> None:
             return False
 
         player.play(policy, seed, note)
-        # That a lander has come to rest is not seen in its bodies, so the last step is left out.
+        # The bodies do not show that a lander has come to rest, so the last step is left out.
         if not world.lander.awake and steps:
             steps.pop()
         if not steps:
@@ -166,7 +167,7 @@ def _about() -> dict[str, str]:
 
 
 def collect(folder: pathlib.Path, plan: Plan, parts: list[str], workers: int) -> None:
-    """Gymnasium's side of all parts; what is in the folder already is not made again."""
+    """Gymnasium's side of all parts; files that exist are not made again."""
     folder.mkdir(parents=True, exist_ok=True)
     jobs: list[tuple[Any, ...]] = []
     if "flight" in parts:
