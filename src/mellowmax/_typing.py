@@ -34,6 +34,7 @@ __all__ = [
     "Number",
     "Numbers",
     "Parameter",
+    "Scalar",
     "Shape",
 ]
 
@@ -79,6 +80,7 @@ class Array(Protocol):
 
 
 if TYPE_CHECKING:  # `default` is of Python 3.13
+    import jax
     from typing_extensions import TypeVar
 
     ArrayT = TypeVar("ArrayT", bound=Array, default=npt.NDArray[Any])
@@ -96,6 +98,8 @@ ArrayLike: TypeAlias = Array | Numbers
 """An array, or what becomes one."""
 Parameter: TypeAlias = ArrayLike
 """epsilon, beta or omega: one for all rows, or an array that broadcasts against them."""
+Scalar: TypeAlias = "jax.Array | npt.NDArray[Any] | np.number[Any] | float"
+"""A number in a program of JAX, traced or not."""
 Mask: TypeAlias = Array | Sequence[Any] | None
 """The actions that count, broadcast against the values; None for all."""
 Actions: TypeAlias = Any

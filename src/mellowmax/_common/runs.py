@@ -110,9 +110,11 @@ def key_data(seed: int | Key, settings: Shape) -> npt.NDArray[np.uint32]:
 
 def run_keys(data: Any, numbers: Any) -> jax.Array:
     """The key of each run, from the data of its setting's key and its number."""
-    one = jax.vmap(lambda d, run: jax.random.fold_in(jax.random.wrap_key_data(d, impl=KEYS), run))
-    keys: jax.Array = one(data, numbers)
-    return keys
+
+    def one(data: jax.Array, number: jax.Array) -> jax.Array:
+        return jax.random.fold_in(jax.random.wrap_key_data(data, impl=KEYS), number)
+
+    return jax.vmap(one)(data, numbers)
 
 
 def evaluation_keys(seed: int | Key, first: int, count: int) -> jax.Array:

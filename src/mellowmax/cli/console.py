@@ -133,7 +133,7 @@ def keep_compiled_programs() -> None:
     """Compile once and not at each start: in the user's cache, unless they chose another place."""
     import jax
 
-    if jax.config.jax_compilation_cache_dir is None:
+    if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         jax.config.update("jax_compilation_cache_dir", str(Path(home) / "mellowmax" / "jax"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
@@ -158,4 +158,4 @@ def _write_programs_whole() -> None:
                 file.write(value)
         put(self, key, value)
 
-    lru_cache.LRUCache.put = put_whole
+    lru_cache.LRUCache.put = put_whole  # type: ignore[method-assign]

@@ -135,7 +135,7 @@ def _use_devices(count: int | None) -> None:
     if "JAX_COORDINATOR_ADDRESS" in os.environ:
         names = {"num_processes": "JAX_NUM_PROCESSES", "process_id": "JAX_PROCESS_ID"}
         given = {name: int(os.environ[key]) for name, key in names.items() if key in os.environ}
-        jax.distributed.initialize(**given)
+        jax.distributed.initialize(**given)  # type: ignore[arg-type]
     if count is not None:
         if not 1 <= count <= MOST_DEVICES:
             raise ValueError(f"`--devices` must be from 1 to {MOST_DEVICES}, got {count}")

@@ -136,8 +136,8 @@ def _derivative(state: jax.Array, torque: jax.Array) -> jax.Array:
     """How fast the angles and the angular velocities change, `[4]`."""
     first, second, speed, second_speed = state
     cosine, sine = jnp.cos(second), jnp.sin(second)
-    d1 = MASS * CENTRE**2 + 2 * INERTIA
-    d1 = d1 + MASS * (LENGTH**2 + CENTRE**2 + 2 * LENGTH * CENTRE * cosine)
+    own = MASS * CENTRE**2 + 2 * INERTIA
+    d1 = own + MASS * (LENGTH**2 + CENTRE**2 + 2 * LENGTH * CENTRE * cosine)
     d2 = MASS * (CENTRE**2 + LENGTH * CENTRE * cosine) + INERTIA
     phi2 = MASS * CENTRE * GRAVITY * jnp.sin(first + second)
     phi1 = -MASS * LENGTH * CENTRE * second_speed * (second_speed + 2 * speed) * sine

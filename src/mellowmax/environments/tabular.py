@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from .._common.extras import needed_by
 from .._rows.pytrees import pytree
-from .._typing import ArrayLike, Floats
+from .._typing import ArrayLike, Floats, Scalar
 from ..mdp import MDP
 from .initial_states import initial_states
 
@@ -154,7 +154,7 @@ def reset(key: jax.Array, params: Params) -> jax.Array:
     return start(jax.random.uniform(key, dtype=jnp.float32), params)
 
 
-def step(key: jax.Array, state: ArrayLike, action: ArrayLike, params: Params) -> Step:
+def step(key: jax.Array, state: Scalar, action: Scalar, params: Params) -> Step:
     """Take an action in a state.
 
     Args:
@@ -176,7 +176,7 @@ def step(key: jax.Array, state: ArrayLike, action: ArrayLike, params: Params) ->
     return move(jax.random.uniform(key, dtype=jnp.float32), state, action, params)
 
 
-def observe(state: ArrayLike, params: Params) -> jax.Array:
+def observe(state: Scalar, params: Params) -> jax.Array:
     """The state as a vector for a network: `[S]`, one-hot; zeros where the episode is over.
 
     Examples:
@@ -187,7 +187,7 @@ def observe(state: ArrayLike, params: Params) -> jax.Array:
     return jax.nn.one_hot(state, params.n_states, dtype=jnp.float32)
 
 
-def start(uniform: ArrayLike, params: Params) -> jax.Array:
+def start(uniform: Scalar, params: Params) -> jax.Array:
     """`reset`, from a uniform number in [0, 1)."""
     starts = jnp.asarray(params.starts)
     if len(starts) == 1:
@@ -195,9 +195,10 @@ def start(uniform: ArrayLike, params: Params) -> jax.Array:
     return starts[jnp.searchsorted(jnp.asarray(params.start_cumulative), uniform, side="right")]
 
 
-def move(uniform: ArrayLike, state: ArrayLike, action: ArrayLike, params: Params) -> Step:
+def move(uniform: Scalar, state: Scalar, action: Scalar, params: Params) -> Step:
     """`step`, from a uniform number in [0, 1)."""
     state, action = jnp.asarray(state, jnp.int32), jnp.asarray(action, jnp.int32)
-    branch = (uniform >= jnp.asarray(params.cumulative)[state, action]).sum(dtype=jnp.int32)
+    passed = uniform >= jnp.asarray(params.cumulative)[state, action]
+    branch = jnp.asarray(passed).sum(dtype=jnp.int32)
     tables = (params.successors, params.rewards, params.terminated)
     return Step(*(jnp.asarray(table)[state, action, branch] for table in tables))

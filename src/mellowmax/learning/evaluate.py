@@ -8,6 +8,7 @@ uniform number with the cumulative probabilities of the state's actions.
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -79,7 +80,8 @@ def evaluate(
         environment = tabular.params(environment)
     if isinstance(environment, tabular.Params):
         sizes = (environment.n_states, environment.n_actions)
-        cumulative = tabular.cumulative(check_policy(policy, sizes, environment.allowed))
+        allowed = None if environment.allowed is None else np.asarray(environment.allowed)
+        cumulative = tabular.cumulative(check_policy(policy, sizes, allowed))
         return _evaluate_functional(cumulative, environment, episodes, seed, max_steps)
     sizes, _ = gymnasium.describe(environment)
     cumulative = tabular.cumulative(check_policy(policy, sizes))
@@ -115,9 +117,11 @@ def _play(
             _, _, length, terminated = carry
             return ~terminated & (length < limit)
 
-        def step(carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        def step(carry: Any) -> Any:
             state, earned, length, _ = carry
-            u_action, u_move = jax.random.uniform(jax.random.fold_in(rest, length), 2, jnp.float32)
+            u_action, u_move = jax.random.uniform(
+                jax.random.fold_in(rest, length), (2,), jnp.float32
+            )
             action = (u_action >= cumulative[state]).sum(dtype=jnp.int32)
             state, reward, terminated = tabular.move(u_move, state, action, params)
             return state, earned + reward, length + 1, terminated

@@ -146,7 +146,7 @@ def _learn_block(
         learner: Learner, state: _State, record: Any, step: jax.Array, uniforms: jax.Array
     ) -> tuple[_State, Any, Any]:
         live = recorder.live(record, step)
-        rate = jnp.where(live, learner.learning_rate, jnp.float32(0))
+        rate = jnp.where(live, jnp.asarray(learner.learning_rate), jnp.float32(0))
         learner = dataclasses.replace(learner, learning_rate=rate)
         state, reward, terminated = _advance(learner, state, uniforms, params)
         record, emitted = recorder.observe(record, state.q, reward, terminated, live)
@@ -197,7 +197,8 @@ def _advance(
     """
     next_state, reward, terminated = move(uniforms[0], state.state, state.action, params)
     next_state = jnp.where(terminated, start(uniforms[-1], params), next_state)
-    discount = jnp.where(terminated, jnp.float32(0), learner.discount)
+    assert learner.discount is not None
+    discount = jnp.where(terminated, jnp.float32(0), jnp.asarray(learner.discount))
     transition = (state.state, state.action, reward, discount, next_state)
     where = _allowed(params, next_state)
     learned = learner.learn(state.q, *transition, uniforms[1], where=where)

@@ -228,7 +228,8 @@ def _learn(
     where: jax.Array | None,
 ) -> Learned:
     learner = schedules.apply(jax.tree.unflatten(tree, leaves), step)
-    discount = jnp.where(terminated, jnp.float32(0), learner.discount)
+    assert learner.discount is not None
+    discount = jnp.where(terminated, jnp.float32(0), jnp.asarray(learner.discount))
     return learner.learn(q, state, action, reward, discount, next_state, uniform, where=where)
 
 

@@ -22,14 +22,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 
 from .._common import checks
 from .._rows.arguments import check_parameter
-from .._typing import ArrayLike
+from .._typing import ArrayLike, Scalar
 from ..operators import maximum
 from ..policies import choose
 from ..softmax import Softmax
@@ -37,11 +37,11 @@ from ..softmax import Softmax
 __all__ = ["Learned", "Learner", "Update", "expected_sarsa", "q_learning", "sarsa"]
 
 
-Behaviour: TypeAlias = Softmax | Callable[[jax.Array], Softmax]
+Behaviour: TypeAlias = Softmax | Callable[[Any], Softmax]
 """A softmax, or a schedule: a function of the number of updates that gives one."""
-Rate: TypeAlias = ArrayLike | Callable[[jax.Array], jax.Array]
+Rate: TypeAlias = ArrayLike | Callable[[Any], jax.Array]
 """A learning rate, or a schedule of it."""
-Bootstrap: TypeAlias = Callable[[Softmax, jax.Array, ArrayLike, jax.Array | None], jax.Array]
+Bootstrap: TypeAlias = Callable[[Softmax, jax.Array, Scalar, jax.Array | None], jax.Array]
 
 
 class Update(NamedTuple):
@@ -84,19 +84,19 @@ class Learner:
     on_policy: bool
     """Does the bootstrap need the next action? Then that one is chosen before the update."""
 
-    def at(self, step: ArrayLike) -> Learner:
+    def at(self, step: Scalar) -> Learner:
         """The learner after `step` updates: its schedules replaced by their values then."""
         softmax, rate = self._softmax_at(step), self._rate_at(step)
         return dataclasses.replace(self, softmax=softmax, learning_rate=rate)
 
-    def _softmax_at(self, step: ArrayLike) -> Softmax:
+    def _softmax_at(self, step: Scalar) -> Softmax:
         if isinstance(self.softmax, Softmax):
             return self.softmax
         softmax = self.softmax(step)
         checks.instance("softmax", softmax, Softmax, "a schedule that gives a Softmax")
         return softmax
 
-    def _rate_at(self, step: ArrayLike) -> ArrayLike:
+    def _rate_at(self, step: Scalar) -> Any:
         rate = self.learning_rate
         return rate(step) if callable(rate) else rate
 
@@ -106,10 +106,10 @@ class Learner:
 
     def act(
         self,
-        uniform: ArrayLike,
+        uniform: Scalar,
         row: jax.Array,
         *,
-        step: ArrayLike = 0,
+        step: Scalar = 0,
         where: jax.Array | None = None,
     ) -> jax.Array:
         """An action by the softmax's policy.
@@ -131,14 +131,14 @@ class Learner:
     def update(
         self,
         q: jax.Array,
-        state: ArrayLike,
-        action: ArrayLike,
-        reward: ArrayLike,
-        discount: ArrayLike,
-        next_state: ArrayLike,
-        next_action: ArrayLike,
+        state: Scalar,
+        action: Scalar,
+        reward: Scalar,
+        discount: Scalar,
+        next_state: Scalar,
+        next_action: Scalar,
         *,
-        step: ArrayLike = 0,
+        step: Scalar = 0,
         where: jax.Array | None = None,
     ) -> Update:
         """Learn from one transition.
@@ -168,20 +168,20 @@ class Learner:
         """
         softmax, rate = self._softmax_at(step), self._rate_at(step)
         worth = self.bootstrap(softmax, q[next_state], next_action, where)
-        td_error = reward + discount * worth - q[state, action]
+        td_error = jnp.asarray(reward + discount * worth - q[state, action])
         return Update(q.at[state, action].add(rate * td_error), td_error)
 
     def learn(
         self,
         q: jax.Array,
-        state: ArrayLike,
-        action: ArrayLike,
-        reward: ArrayLike,
-        discount: ArrayLike,
-        next_state: ArrayLike,
-        uniform: ArrayLike,
+        state: Scalar,
+        action: Scalar,
+        reward: Scalar,
+        discount: Scalar,
+        next_state: Scalar,
+        uniform: Scalar,
         *,
-        step: ArrayLike = 0,
+        step: Scalar = 0,
         where: jax.Array | None = None,
     ) -> Learned:
         """Learn from one transition and choose the next action, in the order of the algorithm.
@@ -211,9 +211,9 @@ class Learner:
             return Learned(q, td_error, now.act(uniform, q[next_state], where=where))
         # Of the table as an end leaves it, the row of the next state is all that matters here.
         row = q[next_state]
-        last = q[state, action] + now.learning_rate * (reward - q[state, action])
+        last = q[state, action] + self._rate_at(step) * (reward - q[state, action])
         begins_here = jnp.logical_and(discount == 0, next_state == state)
-        is_action = jnp.arange(len(row), dtype=jnp.int32) == action
+        is_action = jnp.equal(jnp.arange(len(row), dtype=jnp.int32), action)
         row = jnp.where(begins_here & is_action, last, row)
         next_action = now.act(uniform, row, where=where)
         return Learned(*now.update(q, *moved, next_action, where=where), next_action)
@@ -329,18 +329,18 @@ def _learner(
 
 
 def _value_of_the_action(
-    softmax: Softmax, row: jax.Array, action: ArrayLike, where: jax.Array | None
+    softmax: Softmax, row: jax.Array, action: Scalar, where: jax.Array | None
 ) -> jax.Array:
     return row[action]
 
 
 def _value_of_the_softmax(
-    softmax: Softmax, row: jax.Array, action: ArrayLike, where: jax.Array | None
+    softmax: Softmax, row: jax.Array, action: Scalar, where: jax.Array | None
 ) -> jax.Array:
     return softmax.value(row, where=where)
 
 
 def _largest_value(
-    softmax: Softmax, row: jax.Array, action: ArrayLike, where: jax.Array | None
+    softmax: Softmax, row: jax.Array, action: Scalar, where: jax.Array | None
 ) -> jax.Array:
     return maximum(row, where=where)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .._common import checks
 from .._common.runs import run_numbers
-from .._typing import Key
+from .._typing import Key, Scalar
 from ..environments import tabular
 from ..mdp import MDP
 from . import functional, gymnasium
@@ -103,6 +103,7 @@ def train(
     if isinstance(environment, MDP):
         environment = tabular.params(environment)
     learn: Callable[..., dict[str, npt.NDArray[Any]]]
+    discount: Scalar
     if isinstance(environment, tabular.Params):
         if episodes is not None and steps is None and not np.any(environment.terminated):
             raise ValueError("`steps` must be given where no episode ends, got None")

@@ -107,7 +107,7 @@ class Evidence(NamedTuple):
     numbers: jax.Array  # those of `Margins` in one array: each array costs time at a call
 
 
-EVIDENCE_SPECS = Evidence(P(STATES), P())
+EVIDENCE_SPECS = Evidence(P(STATES), P())  # type: ignore[arg-type]
 """How an evidence is spread over devices."""
 
 

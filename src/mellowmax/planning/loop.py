@@ -107,7 +107,7 @@ _Carry = tuple[State, jax.Array, jax.Array]
 def before_the_first_step(x: jax.Array, memory: Any = ()) -> State:
     """A state from which `repeat` can start."""
     record = np.zeros(_NUMBERS + STEPS_OF_A_CALL)
-    return State(x, record, memory)
+    return State(x, record, memory)  # type: ignore[arg-type]  # the first call places it
 
 
 def repeat(

@@ -214,7 +214,8 @@ def _initial(initial: ArrayLike, mdp: MDP) -> float | Floats:
 
 
 def _default_mesh(method: str) -> Mesh:
-    device = jax.config.jax_default_device or jax.local_devices()[0]
+    chosen = jax.config.jax_default_device  # type: ignore[attr-defined]
+    device = chosen or jax.local_devices()[0]
     if method == "in-place":  # an accelerator gains nothing where entry follows entry
         device = jax.local_devices(backend="cpu")[0]
     return mesh_of_one(device)

@@ -7,8 +7,7 @@ where `f` is the softmax's operator. Both see the states of one device (`devices
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +33,7 @@ def action_values(model: Model, v: jax.Array) -> jax.Array:
 
 def values(model: Model, softmax: Softmax, q: jax.Array) -> jax.Array:
     """`v = f(q)`."""
-    return cast(jax.Array, softmax.value(q, axis=model.axis, where=model.allowed))
+    return softmax.value(q, axis=model.axis, where=model.allowed)
 
 
 def successor_values(model: Model, v: jax.Array) -> jax.Array:
@@ -45,13 +44,13 @@ def successor_values(model: Model, v: jax.Array) -> jax.Array:
 
 def expected(
     model: Model,
-    weights: jax.Array | Sequence[jax.Array],
-    successors: jax.Array | Sequence[jax.Array],
+    weights: jax.Array | tuple[jax.Array, ...],
+    successors: jax.Array | tuple[jax.Array, ...],
     v: jax.Array,
 ) -> jax.Array:
     """`sum_k weights[k] * v[successors[k]]`, over the branches `k`."""
 
-    def branch(k: int | jax.Array) -> jax.Array:
+    def branch(k: Any) -> jax.Array:  # a number, or a traced one where the weights are an array
         return weights[k] * entries(v, successors[k], model.large)
 
     if isinstance(weights, tuple) or len(weights) <= UNROLLED:

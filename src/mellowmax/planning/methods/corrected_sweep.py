@@ -16,7 +16,7 @@ import enum
 import functools
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -81,12 +81,12 @@ class LastSweep(NamedTuple):
 class SweepSummary(NamedTuple):
     """A sweep in numbers, and what Newton's method has learnt by then."""
 
-    low: ArrayLike  # the minimum of F
-    high: ArrayLike  # the maximum of F
-    excess: ArrayLike  # of F
-    predicted: ArrayLike  # the excess that the correction before should have left
-    slow: ArrayLike  # has a short series turned out not to be enough? 0 or 1
-    size: ArrayLike  # the largest absolute value of `x`
+    low: jax.Array  # the minimum of F
+    high: jax.Array  # the maximum of F
+    excess: jax.Array  # of F
+    predicted: jax.Array | float  # the excess that the correction before should have left
+    slow: jax.Array | float  # has a short series turned out not to be enough? 0 or 1
+    size: jax.Array  # the largest absolute value of `x`
 
 
 def shift(model: Model, low: ArrayLike, high: ArrayLike) -> ArrayLike:
@@ -113,8 +113,8 @@ def swept(
     state: State,
     x: jax.Array,
     q: jax.Array,
-    predicted: ArrayLike,
-    slow: ArrayLike,
+    predicted: jax.Array | float,
+    slow: jax.Array | float,
 ) -> tuple[State, jax.Array]:
     """The state after a sweep from `x` to `q`, and the size of its change."""
     change = values(model, softmax, q) - x
@@ -163,7 +163,8 @@ class CorrectedSweeps(Method):
             first = _from_action_values
             start = problem.place_pairs(problem.action_values(initial))
         each = P(STATES)
-        specs = State(each, P(), LastSweep(model.pairs, each, P()))
+        memory: Any = LastSweep(model.pairs, each, P())  # type: ignore[arg-type]
+        specs = State(each, P(), memory)  # type: ignore[arg-type]
         state: State
         if model.large or not self.can_loop(model):
             state = problem.call(first, specs, start)

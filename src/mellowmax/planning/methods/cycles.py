@@ -26,9 +26,9 @@ class Earlier(NamedTuple):
     """An earlier `q`, with which later ones are compared."""
 
     q: jax.Array  # [S, A]
-    age: jax.Array  # how many sweeps ago it was current
-    patience: jax.Array  # the age at which it is replaced
-    period: jax.Array  # of the cycle that was found; 0 for none
+    age: jax.Array | np.int32  # how many sweeps ago it was current
+    patience: jax.Array | np.int32  # the age at which it is replaced
+    period: jax.Array | np.int32  # of the cycle that was found; 0 for none
 
 
 def since(q: jax.Array) -> Earlier:

@@ -16,6 +16,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..devices import mean
 from ..model import Model
@@ -101,5 +102,5 @@ def _ratio(x: jax.Array, y: jax.Array) -> jax.Array:
 
 def _normalised(change: jax.Array, size: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The size, and the change relative to it: single precision has a small range."""
-    scale = jnp.maximum(size, jnp.finfo(change.dtype).tiny)
+    scale = jnp.maximum(size, np.finfo(change.dtype).tiny)
     return scale, (change / scale).astype(jnp.float32)
