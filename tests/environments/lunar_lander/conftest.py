@@ -16,12 +16,12 @@ from mellowmax.environments.lunar_lander.game import reward
 from mellowmax.environments.lunar_lander.state import Dispersion, Inputs
 
 COUNT = 16
-"""How many landers there are; every test has as many, so that one program serves all."""
+"""The number of landers, the same in every test, so that one program serves all."""
 FORCE = 1000.0
 
 
 class Recorded:
-    """A generator of random numbers that notes what it has given."""
+    """A generator of random numbers that keeps a record of them."""
 
     def __init__(self, seed):
         self.rng, self.given = np.random.default_rng(seed), []
@@ -40,7 +40,7 @@ class Recorded:
 
 
 class Pair:
-    """As many of Gymnasium's landers as of ours, which get the same random numbers."""
+    """Equally many of Gymnasium's landers and of ours, with the same random numbers."""
 
     def __init__(self, seeds, height="v3", wind=False):
         gymnasium = pytest.importorskip("gymnasium")
@@ -56,7 +56,7 @@ class Pair:
             self.seen.append(wrapped.reset()[0])
             heights, x, y, *gusts, one, two = lander._np_random.take()
             push = [(force + FORCE) / (2 * FORCE) for force in (x, y)]
-            # The middle of what becomes the same whole number.
+            # The middle of the interval that becomes the same whole number.
             gusts = [(number + 9999.5) / 19998 for number in gusts] or [0.5, 0.5]
             uniforms.append([*(heights / (400 / 60)), *push, *gusts])
             dispersion.append([one, two])
@@ -64,7 +64,7 @@ class Pair:
         self.ours = self.program(state, np.zeros(COUNT, np.int32), *np.float32(dispersion).T)
 
     def step(self, actions, state=None, our_actions=None):
-        """A step of both: what Gymnasium returns, as arrays."""
+        """Take a step on both sides: the results of Gymnasium, as arrays."""
         our_actions = actions if our_actions is None else our_actions
         results = [
             lander.step(int(action))[:3]
@@ -84,7 +84,7 @@ def compiled(height="v3", wind=False):
     step = gymnasium._step_all  # which is compiled once, for the tests of both
 
     def program(state, action, along, across):
-        # As strict as JAX can be: nothing is promoted by accident.
+        # Nothing may be promoted by accident.
         with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
             return step(state, Inputs(action, Dispersion(along, across), world))
 
@@ -99,13 +99,13 @@ def program():
 
 @pytest.fixture(scope="session")
 def pair():
-    """What makes Gymnasium's landers and ours from seeds."""
+    """The class that makes Gymnasium's landers and ours from seeds."""
     return Pair
 
 
 @pytest.fixture(scope="session")
 def observed():
-    """What is seen of landers, `[n, 8]`."""
+    """The observations of landers, `[n, 8]`, as a function of their state."""
 
     def see(state, metres=400 / 60):
         seen = reward.observation(state, np.float32(metres))

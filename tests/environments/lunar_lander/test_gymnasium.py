@@ -1,6 +1,6 @@
-"""Lunar Lander keeps Gymnasium's rules: one of them, many, pictures, and the height of 2016.
+"""Lunar Lander keeps Gymnasium's rules: single, vectorised, as pictures, with the height of 2016.
 
-Up to 16 landers fly in the program of all other tests here.
+Up to 16 landers share the program of all other tests here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def colour(text):
 
 
 def where(picture, text):
-    """The mean place of a colour in a picture, x and y in pixels from the upper left."""
+    """The mean position of a colour in a picture, x and y in pixels from the upper left."""
     rows, columns = np.nonzero((np.abs(picture.astype(int) - colour(text)) < 8).all(-1))
     return columns.mean(), rows.mean(), len(rows)
 
@@ -46,7 +46,7 @@ def test_an_episode_of_many_is_that_of_one_with_its_seed():
     for _ in range(400):
         actions = rng.integers(0, 4, 3)
         seen, rewards, terminated, truncated, _ = many.step(actions)
-        if ended:  # the step after the end begins another episode, whatever the action
+        if ended:  # the step after the end starts another episode, whatever the action
             assert (rewards[1], terminated[1]) == (0, False)
             assert 1.3 < seen[1, 1] < 1.5
             break
@@ -63,7 +63,7 @@ def test_an_episode_is_cut_off_and_some_may_begin_anew():
     many.step([0, 0])
     seen, _ = many.reset(options={"reset_mask": np.array([True, False])})
     assert (seen[0] != seen[1]).any()
-    assert seen[1, 1] != first[1, 1]  # it has waited, after one step
+    assert seen[1, 1] != first[1, 1]  # it has waited after one step
     cut = [many.step([0, 0])[3] for _ in range(5)]
     np.testing.assert_array_equal(cut, [[0, 0], [0, 1], [1, 0], [0, 0], [0, 0]])
 
@@ -90,7 +90,7 @@ def test_wrong_arguments_are_one_sentence():
 def test_the_picture_shows_where_the_lander_is_and_what_fires():
     env = LunarLander("rgb_array")
     env.reset(seed=1)
-    for _ in range(20):  # an episode begins at the upper edge
+    for _ in range(20):  # an episode starts at the upper edge
         seen, *_ = env.step(0)
     left, height, count = where(env.render(), SHELL)
     # 30 pixels a metre, x in units of 10 metres from the middle.
@@ -112,7 +112,7 @@ def test_a_policy_can_be_watched():
 
 
 def test_the_height_of_2016_is_that_of_ours(pair, observed):
-    """Gymnasium's lander in the wrapper, ours by its parameter: they see and earn the same."""
+    """Gymnasium's lander in the wrapper and ours have the same observations and rewards."""
     both = pair(range(80_000, 80_016), height="2016")
     over = np.zeros(16, bool)
     np.testing.assert_allclose(both.seen, observed(both.ours.state, 10.0), atol=2e-5)
@@ -129,7 +129,7 @@ def test_the_height_of_2016_is_that_of_ours(pair, observed):
 
 
 def gymnasiums_pilot(seen):
-    """Gymnasium's own, which lands."""
+    """Gymnasium's heuristic, which lands."""
     from gymnasium.envs.box2d.lunar_lander import heuristic
 
     return int(heuristic(LunarLander(), seen))

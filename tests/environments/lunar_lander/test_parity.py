@@ -1,4 +1,4 @@
-"""Our lander beside Box2D's: the same start, terrain, actions and dispersion."""
+"""Our lander compared with Box2D's: the same start, terrain, actions and dispersion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEPS = 100
 
 @pytest.fixture(scope="module")
 def episodes(pair, observed):
-    """Whole episodes of random actions: for each step what both sides see and earn."""
+    """Whole episodes of random actions: the observations and rewards of both sides in each step."""
     both = pair(range(70_000, 70_016))
     rng = np.random.default_rng(3)
     rows = [(np.array(both.seen), observed(both.ours.state), *4 * (np.zeros(16),))]
@@ -30,8 +30,8 @@ def episodes(pair, observed):
 
 
 def test_flies_as_box2d(episodes):
-    # Not 1e-5, though nearly all are below that: both sides round each of 180 iterations in 32
-    # bits, in another order. The same physics in 64 bits is as far from Box2D's.
+    # The bound is not 1e-5, though nearly all are below that: both sides round each of 180
+    # iterations to 32 bits, in a different order. Our physics in 64 bits is as far from Box2D's.
     theirs, ours = episodes[:2]
     in_air = np.cumsum(theirs[..., 6:].any(-1) | episodes[4].astype(bool), axis=0) == 0
     apart = np.abs(theirs - ours).max(-1)[: STEPS + 1] * in_air[: STEPS + 1]
@@ -86,7 +86,7 @@ def _touches(lander):
 
 
 def _state_of(landers, template):
-    """Our state with Box2D's places and speeds, without impulses of an earlier step."""
+    """Our state with the positions and velocities of Box2D, without impulses of an earlier step."""
 
     def motion(bodies):
         numbers = np.float32(

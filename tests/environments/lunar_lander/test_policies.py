@@ -1,8 +1,8 @@
-"""Whole episodes of ours and of Gymnasium's under the same policy, with the same draws.
+"""Whole episodes of our lander and of Gymnasium's under the same policy, with the same draws.
 
-`benchmarks/lunar_lander.py` is the long version. Most episodes are the same to the last step; a few
-part, since a rounding decides which of two things is touched first. How many do was measured there
-on other seeds: 2 in 1000 without an action, 18 in 100 where landers come to rest.
+`benchmarks/lunar_lander.py` is the long version. Most episodes are the same to the last step. A few
+part when a rounding error decides which of two things is touched first. How many part was measured
+there, on other seeds: 2 in 1000 without an action, 18 in 100 where landers come to rest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ COUNT = 16
 
 
 class Played(NamedTuple):
-    """What came of episodes on both sides, `[2, n]` each."""
+    """The results of episodes on both sides, `[2, n]` each."""
 
     returns: np.ndarray
     lengths: np.ndarray
@@ -50,8 +50,8 @@ def play(pair, observed, seeds, policy, limit):
 
 
 def test_landers_that_fall_crash_as_in_box2d(pair, observed):
-    # 0 or 1 of 64 part; 6 would in less than 1 of 10^8 choices of the seeds. Three of these have a
-    # hull that touches the ground and leaves it again within a step.
+    # 0 or 1 of 64 part; 6 would part in less than 1 of 10^8 choices of the seeds. In three of these
+    # episodes the hull touches the ground and leaves it again within a step.
     parts = [
         play(pair, observed, range(i, i + COUNT), lambda _: np.zeros(COUNT, np.int32), 200)
         for i in (32, 48, 64, 80)
@@ -63,8 +63,8 @@ def test_landers_that_fall_crash_as_in_box2d(pair, observed):
 
 
 def test_landers_come_to_rest_as_in_box2d(pair, observed):
-    # In the mean 13 of 16 episodes end alike; fewer than 6 would in less than 1 of 10,000
-    # choices of the seeds, and so would fewer than 8 land within 400 steps, where 87 in 100 do.
+    # On average 13 of 16 episodes end alike, and 87 in 100 land within 400 steps. In less than 1 of
+    # 10,000 choices of the seeds fewer than 6 would end alike, and so would fewer than 8 land.
     rule = pytest.importorskip("gymnasium.envs.box2d.lunar_lander").heuristic
     env = pair(range(COUNT)).theirs[0]
     played = play(
@@ -78,7 +78,7 @@ def test_landers_come_to_rest_as_in_box2d(pair, observed):
     alike = (played.lengths[0] == played.lengths[1]) & (played.last[0] == played.last[1])
     assert (landed.sum(1) >= 8).all()
     assert alike.sum() >= 6
-    # What rests is stopped.
+    # A lander at rest is stopped.
     assert not played.seen[landed][:, [2, 3, 5]].any()
 
 
@@ -93,8 +93,8 @@ def test_wind_blows_as_in_gymnasium(pair, observed):
         calm.step(actions)
         assert not seen[:, 6:].any()
         apart = np.maximum(apart, np.abs(seen - observed(both.ours.state)).max(1))
-    # As without wind: the rounding of 180 iterations, and in 1 of 400 flights a hinge that is at
-    # its limit or not, by a rounding.
+    # As without wind: the rounding of 180 iterations, and in 1 of 400 flights a rounding error
+    # decides whether a joint is at its limit.
     assert np.quantile(apart, 0.75) <= 1e-5
     assert np.abs(seen - observed(calm.ours.state)).max(1).min() > 1e-3
 

@@ -1,4 +1,4 @@
-"""Whatever a lander is given, its numbers stay finite and its episode ends."""
+"""Whatever its state, the numbers of a lander stay finite and its episode ends."""
 
 from __future__ import annotations
 

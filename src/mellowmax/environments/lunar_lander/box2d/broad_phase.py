@@ -28,9 +28,8 @@ __all__ = [
 MARGIN = 0.1
 """Wider than the skins of the shapes and than any rounding error."""
 NEAR = 0.2
-"""The distance at which the boxes that Box2D puts around a leg and an edge begin to overlap, so
-that
-the two get a contact."""
+"""The distance at which the boxes that Box2D puts around a leg and an edge overlap, and a contact
+of the two begins to exist."""
 PAIR = 16
 """Added to `Leg.newest` where two edges are near."""
 

@@ -25,8 +25,7 @@ class Source:
 
     array: Array
     compact: bool = False
-    """Does it have a column for each chosen lander, in the order of `Kernels.order`? Else it has
-    one
+    """Is there a column for each chosen lander, in the order of `Kernels.order`? Else there is one
     for each lander."""
 
 
