@@ -29,9 +29,9 @@ from mellowmax.deep import Network, Policy, train
 from mellowmax.deep.rollouts.act import act
 from mellowmax.environments import lunar_lander
 from mellowmax.experiments.items.fig11 import SOLVED_RETURN
+from mellowmax.experiments.items.fig11.parts import Config, cell_names, settings
 from mellowmax.experiments.items.fig11.readings import learner_of
 from mellowmax.experiments.items.fig11.runs import BIN
-from mellowmax.experiments.items.fig11.settings import Config, cell_names, settings
 
 CONFIG = Config(runs=1, other_runs=0, runs_of_a_row=1)
 """The settings of the figure, each once."""

@@ -34,6 +34,7 @@ import pandas as pd
 from mellowmax.deep import reinforce, train
 from mellowmax.environments import lunar_lander
 from mellowmax.experiments.items import fig11
+from mellowmax.experiments.items.fig11.parts import Config
 from mellowmax.experiments.items.fig11.readings import (
     AT_USUAL_RATE,
     LEARNING_RATE,
@@ -44,7 +45,6 @@ from mellowmax.experiments.items.fig11.readings import (
     learner_of,
 )
 from mellowmax.experiments.items.fig11.runs import BIN, mean_curves, setting_rows
-from mellowmax.experiments.items.fig11.settings import Config
 from mellowmax.experiments.store import read_table, write_table
 
 

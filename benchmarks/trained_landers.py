@@ -24,7 +24,7 @@ import pandas as pd
 from mellowmax.deep import Network, Policy, evaluate
 from mellowmax.environments import lunar_lander
 from mellowmax.experiments.data import measured
-from mellowmax.experiments.items.fig11.settings import Config
+from mellowmax.experiments.items.fig11.parts import Config
 from mellowmax.experiments.store import write_table
 from mellowmax.softmax import SOFTMAXES
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from mellowmax.experiments import plan
 from mellowmax.experiments.items import fig11
-from mellowmax.experiments.items.fig11.settings import TODAY
+from mellowmax.experiments.items.fig11.parts import TODAY
 from mellowmax.experiments.store import read_table, write_table
 
 DATA = Path(__file__).parent.parent / "src/mellowmax/experiments/data"

@@ -21,9 +21,9 @@ from mellowmax.experiments.data import measured, paper
 from mellowmax.experiments.item import LongItem, Stopped, Work
 from mellowmax.experiments.items import fig11
 from mellowmax.experiments.items.fig11 import comparisons, verdict
+from mellowmax.experiments.items.fig11.parts import settings, with_whole_grid
 from mellowmax.experiments.items.fig11.readings import READING
 from mellowmax.experiments.items.fig11.runs import KEPT_RUNS, keys_of, run_rows
-from mellowmax.experiments.items.fig11.settings import settings, with_whole_grid
 
 QUICK = fig11.SCALES["quick"]
 SMALL = dataclasses.replace(QUICK, runs=2, runs_of_a_row=1, episodes=20)

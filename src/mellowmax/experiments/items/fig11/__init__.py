@@ -25,9 +25,7 @@ from ...data import measured, paper
 from ...item import NAMES, Spec, Work
 from . import comparisons, figures
 from .comparisons import SETTING
-from .readings import LEARNING_RATE, READING, learner_of
-from .runs import BIN, keys_of, mean_curves, mean_returns, run_rows
-from .settings import (
+from .parts import (
     FIGURE,
     HELD,
     STATED,
@@ -37,6 +35,8 @@ from .settings import (
     settings,
     with_whole_grid,
 )
+from .readings import LEARNING_RATE, READING, learner_of
+from .runs import BIN, keys_of, mean_curves, mean_returns, run_rows
 from .text import CAPTIONS, COLUMNS, DEVIATIONS, RULE, SETTINGS, SOURCE, TITLE
 from .verdict import COMPARED, SHORT, judge, of_figure
 

@@ -10,8 +10,8 @@ import pandas as pd
 from ...data import paper
 from ...item import Claim, Verdict
 from . import figures
+from .parts import FIGURE, Config
 from .readings import LEARNING_RATE, READING
-from .settings import FIGURE, Config
 from .text import NEAR, SURE
 
 __all__ = ["COMPARED", "PEAK", "POLICIES", "SHORT", "judge", "of_figure"]

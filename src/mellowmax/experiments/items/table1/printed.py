@@ -16,7 +16,7 @@ from scipy import stats
 
 __all__ = [
     "KEYS",
-    "LEVEL",
+    "CRITICAL_Z",
     "PRINTED",
     "SAMPLE",
     "SETTING",
@@ -36,8 +36,8 @@ PRINTED = {
 """The six numbers of the table; the counts are of 200 MDPs."""
 SAMPLE = 200
 """How many MDPs the paper has."""
-LEVEL = 1.96
-"""A number is reproduced where its |z| is at most this."""
+CRITICAL_Z = 1.96
+"""A number is reproduced where its |z| is at most this: the critical value of 95 %."""
 SETTING = ["sweeps", "beta", "discount", "delta"]
 """The columns that make a setting."""
 KEYS = [*SETTING, "operator"]
@@ -90,7 +90,7 @@ def z_of_settings(grid: pd.DataFrame) -> pd.DataFrame:
                 | {"left_out": left_out}
                 | {f"z_{operator}_{name}": z for (operator, name), z in zs.items()}
                 | {
-                    "reproduced": int((sizes <= LEVEL).sum()),
+                    "reproduced": int((sizes <= CRITICAL_Z).sum()),
                     "distance": float(np.sqrt((sizes**2).mean())),
                 }
             )

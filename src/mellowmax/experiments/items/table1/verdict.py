@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ...item import Claim, Verdict
-from .printed import LEVEL, PRINTED, SAMPLE, SETTING, z_of_numbers
+from .printed import CRITICAL_Z, PRINTED, SAMPLE, SETTING, z_of_numbers
 
 __all__ = ["judge"]
 
@@ -49,15 +49,15 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
         mine, z = own[operator], zs[operator, name]
         if name == "iterations":
             theirs = f"{printed:.2f}"
-            ours = f"{mine[prefix + name]:.2f} +- {LEVEL * mine[prefix + 'error']:.2f}"
+            ours = f"{mine[prefix + name]:.2f} +- {CRITICAL_Z * mine[prefix + 'error']:.2f}"
         else:
             theirs = f"{printed:.0f} of {SAMPLE} ({printed / SAMPLE:.1%})"
             low, high = mine[f"{name}_low"], mine[f"{name}_high"]
             share = mine[name] / mine["mdps"]
             ours = f"{mine[name]} of {mine['mdps']} ({share:.2%}, {low:.2%} to {high:.2%})"
         statement = f"{words[name]}, {operator}."
-        claims.append(Claim(statement, theirs, f"{ours}; z = {z:.2f}", bool(abs(z) <= LEVEL)))
-        if not (settings[f"z_{operator}_{name}"].abs() <= LEVEL).any():
+        claims.append(Claim(statement, theirs, f"{ours}; z = {z:.2f}", bool(abs(z) <= CRITICAL_Z)))
+        if not (settings[f"z_{operator}_{name}"].abs() <= CRITICAL_Z).any():
             never.append(f"{words[name]}, {operator}")
     held = sum(claim.holds is True for claim in claims)
     boltz, mm = own["boltz"], own["mm"]
