@@ -1,15 +1,17 @@
 """Intermediate results that XLA on a CPU stores, so that it does not compute them again.
 
-XLA on a CPU makes one loop for each result, and recomputes in each loop everything since the last
-stored result. Physics is a long chain of short formulas, so that would be hundreds of times the
-work. XLA counts a division as too expensive to be recomputed: a division by 1 stores a result, as
-long as the compiler cannot know that the divisor is 1. It changes no bit.
+XLA on a CPU makes one loop for each result that it stores, and recomputes in each loop everything
+since the last stored results. Physics is a long chain of short formulas, each of which is used by
+many later ones, so much would be computed several times. XLA counts a division as too expensive to
+be recomputed: a division by 1 stores a result, as long as the compiler cannot know that the divisor
+is 1. It changes no bit.
 
-`materialise_with` sets the divisor for a whole trace. As an argument it would be one of nearly
-every function of the physics, most of which would only pass it on. Without a divisor `materialise`
-does nothing: so it is inside a GPU kernel.
+`materialise_with` sets the divisor for a whole trace. As an argument it would go through nearly
+every function of the physics, most of which would only pass it on. Without a divisor, as inside a
+GPU kernel, `materialise` does nothing.
 
-`python benchmarks/lunar_lander_speed.py --recompute` shows what happens without it.
+Is it still needed? `python benchmarks/lunar_lander_speed.py` prints the speed with it, and with
+`--recompute` the speed without it.
 """
 
 from __future__ import annotations
