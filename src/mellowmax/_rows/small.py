@@ -49,7 +49,7 @@ def answer(
     keepdims: bool = False,
 ) -> Any:
     """The result in the caller's library, shape and dtype; None if this path is not for it."""
-    if kernel is None or axis != -1:
+    if kernel is None or type(axis) is not int or axis != -1:
         return None
     if type(q) is np.ndarray:
         known = None if q.size > MOST else _compute(kernel, q, parameter, where, False)
@@ -66,8 +66,8 @@ def _compute(
     """What the formula gives for NumPy's arrays; None for other arguments."""
     if not isinstance(q, np.ndarray) or q.dtype.char not in "fd" or not q.size:
         return None
-    number, shape, mask = as_number(parameter), (-1, q.shape[-1]), None
-    if number is None:
+    number, shape, mask = as_number(parameter), (-1, *q.shape[-1:]), None
+    if number is None or not q.ndim:
         return None
     if where is not None:
         if type(where) is not np.ndarray or where.dtype != bool or where.ndim > q.ndim:
