@@ -87,7 +87,7 @@ def spent(directory):
 
 
 def microseconds(function, *arguments, repeats=200):
-    """Of one call of a function among many in a compiled loop."""
+    """The time of one call of a function among many in a compiled loop."""
 
     @jax.jit
     def loop(arguments):

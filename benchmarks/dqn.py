@@ -91,7 +91,7 @@ def ours(learner, steps, seed):
 
 
 def theirs(script, steps, seed):
-    """The same of a peer."""
+    """What a peer's script measures, as `ours` does."""
     path = Path(__file__).parent / "peers" / script
     command = [python_of("dqn", *INSTALLS), path, json.dumps(SETTINGS), str(steps), str(seed)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

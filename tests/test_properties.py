@@ -52,7 +52,7 @@ def test_the_worst_expansion_of_two_actions_is_the_one_calculus_gives():
 
 @pytest.mark.parametrize("omega", [-30.0, 1e-3, 1.0, 16.55, 1e4])
 def test_mellowmax_survives_a_long_search(omega, rng):
-    """Of the two properties alone: a search this long for a kink would take most of the time."""
+    """Two properties only: a search this long for a kink would take most of the time."""
     for actions in (2, 5):
         search = (mm.Mellowmax(omega), rng, actions, 1.0, 100)
         finding = properties._non_expansion(*search)

@@ -2,8 +2,8 @@
 
 CleanRL is no package to install but files to copy. This one is not a copy of its `dqn.py`: it is
 written for this comparison, in the same manner. One environment, one call of the network a step,
-the replay buffer as NumPy arrays, the squared loss, Adam, and a target network that is copied every
-so many updates. It prints a line of JSON: the steps of a second, of all steps that learn, and the
+the replay buffer as NumPy arrays, the squared loss, Adam, and a target network that is copied
+after some updates. It prints a line of JSON: the steps of a second, of all steps that learn, and the
 mean return of the greedy policy at the end.
 """
 
@@ -54,7 +54,7 @@ class Replay:
 
 
 def learn(s, steps, seed):
-    """The network after so many steps, and the steps of a second."""
+    """The trained network, and how many steps a second took."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     env = gymnasium.make("CartPole-v1")

@@ -32,7 +32,7 @@ def alone(name, seed, actions):
 
 
 def among_others(fleet, seeds, actions, pauses):
-    """The same for each environment of a fleet, where one that ended rests, and others at times."""
+    """What each environment of a fleet returns, where one that ended rests, and others at times."""
     observations, info = fleet.reset(seed=seeds)
     assert info == {}
     said = [[(seen, 0.0, False, False)] for seen in observations]

@@ -24,7 +24,7 @@ def test_sarsa_learns_in_what_gymnasium_has(name):
 
 
 def test_q_learning_finds_what_planning_finds():
-    """Of a deterministic environment Q-learning at rate 1 learns the optimal values exactly."""
+    """In a deterministic environment Q-learning at rate 1 learns the optimal values exactly."""
     run = train(q_learning(EpsilonGreedy(0.2), 1.0), "CliffWalking-v1", episodes=400)
     best = fixed_points(MDP.from_gymnasium("CliffWalking-v1", 0.99), Max())[0].q
     start = 36

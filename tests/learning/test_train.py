@@ -313,7 +313,7 @@ def test_masked_actions_are_never_taken():
 
 
 def test_any_mdp_is_an_environment(monkeypatch):
-    """Of what is compiled, nothing differs but the parameters."""
+    """Only the parameters differ; what is compiled is the same."""
     given = []
 
     def learn(runs, schedules, recorder, *, params, **options):

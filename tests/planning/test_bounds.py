@@ -337,7 +337,7 @@ def test_what_any_policy_earns_lies_in_the_range_that_the_rewards_allow(family, 
 
 
 def test_rounding_hides_no_earnings():
-    """Of a single step with a reward for each branch, exactly: there the ends are attained."""
+    """A single step with a reward for each branch attains both ends exactly."""
     rng = np.random.default_rng(9)
     for _ in range(20):
         transitions = rng.dirichlet(np.ones(5), (5, 2))

@@ -33,10 +33,11 @@ __all__ = ["MAX_STEPS", "Params", "Step", "observe", "params", "reset", "step"]
 MAX_STEPS = 500
 """Where Gymnasium cuts an episode off."""
 SECONDS = 0.2
-"""Of a step."""
+"""The time of a step."""
 GRAVITY = 9.8
 MASS, LENGTH, CENTRE, INERTIA = 1.0, 1.0, 0.5, 1.0
-"""Of each link; the centre of its mass is so far from its upper joint."""
+"""Mass, length and moment of inertia of each link, and how far the centre of its mass is from its
+upper joint."""
 FASTEST = np.array([4 * np.pi, 9 * np.pi], np.float32)
 """The angular velocities are kept within these."""
 
@@ -47,7 +48,7 @@ class Params:
     """The parameters of an acrobot."""
 
     torque: np.float32 | jax.Array
-    """Of an action to one side."""
+    """The torque of an action to one side."""
 
     @property
     def n_actions(self) -> int:

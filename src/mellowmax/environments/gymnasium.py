@@ -130,7 +130,7 @@ class TabularEnv(gymnasium.Env[Any, Any]):
             The next state, the reward, whether the episode ended, False, and `info`.
 
         Raises:
-            ValueError: for an action that there is not.
+            ValueError: for an action that does not exist.
             gymnasium.error.ResetNeeded: where no episode is under way.
         """
         if self._over:

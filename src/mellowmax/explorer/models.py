@@ -23,7 +23,7 @@ __all__ = ["LEVELS", "MOST_NUMBERS", "model"]
 MOST_NUMBERS = 20_000
 """Pairs of a state and an action of a model that a page can show."""
 LARGEST_VALUE = 1e100
-"""Of such a model: what is computed of larger ones overflows."""
+"""The largest value of such a model: sums and squares of larger ones overflow."""
 LEVELS = 25
 """How many parameters it is solved for."""
 LARGEST_DISCOUNT = 0.999

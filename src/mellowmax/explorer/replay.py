@@ -45,7 +45,7 @@ def landing(
         seed: of the episode.
         height: the scale of the observed height, `"v3"` or `"2016"`.
         max_steps: where the episode is cut off.
-        every: one in so many steps is kept; a step is a fiftieth of a second.
+        every: how many steps lie between two pictures; a step is a fiftieth of a second.
 
     Returns:
         `ground` (heights from x = 0 to 20), `hull` and `leg` (their corners about the centre of

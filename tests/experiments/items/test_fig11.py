@@ -301,7 +301,7 @@ def test_the_verdict_can_be_any(tables):
 
 
 def distance(rows):
-    """Of curves that have the paper's beside them."""
+    """The distance of curves that have the paper's beside them."""
     return ((rows["mean_return"] - rows["paper"]) ** 2).mean() ** 0.5
 
 
