@@ -105,7 +105,7 @@ def main():
             {
                 "cores": cores,
                 "landers": options.landers,
-                "recompute": options.recompute,
+                **({"recompute": True} if options.recompute else {}),
                 "compile_seconds": round(compiling, 1),
                 "steps_per_second": [round(a) for a, _ in rounds],
                 "gymnasium_steps_per_second": [round(b) for _, b in rounds],
