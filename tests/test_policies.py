@@ -173,7 +173,7 @@ def test_a_row_that_is_no_policy_draws_nothing(wrong, library):
     policy = np.array([[0.5, 0.5, 0.0], [wrong, wrong, wrong]])
     with pytest.raises(ValueError, match=f"`policy` must be probabilities.* adds up to {wrong:g}"):
         mm.sample(keys(library, 0), library.array(policy))
-    if library.name == "jax":
+    if library.name == "jax" and wrong != np.inf:
         traced = jax.jit(mm.choose)(policy, np.array([0.2, 0.2]))
         np.testing.assert_array_equal(traced, [0, -1])
 

@@ -91,5 +91,5 @@ def test_bad_arguments():
         probe(mm.Max)
     with pytest.raises(ValueError, match="`actions` must be a whole number of at least 2, got 1"):
         probe(mm.Max(), actions=1)
-    with pytest.raises(ValueError, match="`scale` must be positive and finite, got 0"):
+    with pytest.raises(ValueError, match="`scale` must be positive, got 0"):
         probe(mm.Max(), scale=0)

@@ -325,7 +325,7 @@ def sample(key: Key, policy: Array, *, axis: int = -1) -> Actions:
 
     Returns:
         The index of an action for each row. An action of probability 0 is never drawn. While
-        tracing, a row that is no policy gives -1.
+        tracing, a row whose probabilities are not numbers, or all 0, gives -1.
 
     Raises:
         ValueError: if the probabilities of a row are not numbers, or are all 0.
@@ -355,8 +355,8 @@ def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
         axis: where the actions are.
 
     Returns:
-        The index of an action for each row, never one of probability 0. While tracing, a row that
-        is no policy gives -1.
+        The index of an action for each row, never one of probability 0. While tracing, a row whose
+        probabilities are not numbers, or all 0, gives -1.
 
     Raises:
         ValueError: if the probabilities of a row are not numbers, or are all 0, or if a number is
@@ -380,9 +380,9 @@ def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
     below = xp.astype(beyond & (cumulative < total), xp.int32)
     action = xp.sum(below, axis=-1, keepdims=False)
     total = total[..., 0]
-    fits = (total > 0) & (total < xp.inf)  # NaN does not
-    all_fit = truth(xp.all(fits))
+    fits = total > 0  # NaN does not
+    all_fit = truth(xp.all(fits & (total < xp.inf)))
     if all_fit is False:
-        got = float(total[~fits][0])
+        got = float(total[~(fits & (total < xp.inf))][0])
         raise ValueError(f"`policy` must be probabilities, got a row that adds up to {got:g}")
     return action if all_fit else xp.where(fits, action, -1)

@@ -87,9 +87,9 @@ def probe(
     """
     checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
     actions, rounds = checks.whole("actions", actions, 2), checks.whole("rounds", rounds, 1)
-    if not 0 < scale < np.inf:
-        raise ValueError(f"`scale` must be positive and finite, got {scale}")
-    rng = np.random.default_rng(seed)
+    if checks.real("scale", scale) <= 0:
+        raise ValueError(f"`scale` must be positive, got {scale}")
+    rng = checks.generator("seed", seed)
     return Properties(
         softmax,
         _approximates_max(softmax, _rows(rng, actions, scale)),

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from . import operators, policies
+from ._common import checks
 from ._rows.arguments import check_parameter
 from ._rows.pytrees import register
 from ._typing import Actions, ArrayLike, ArrayT, Key, Mask, Numbers, Parameter
@@ -82,6 +83,7 @@ class Softmax(ABC):
 
     def gap(self, n_actions: int) -> float:
         """A bound on how far the value of `n_actions` actions can be below their maximum."""
+        checks.whole("n_actions", n_actions, 1)
         return math.inf
 
     def curvature(self, width: float) -> float:
@@ -90,6 +92,7 @@ class Softmax(ABC):
         It holds where the values of a row differ by at most `width`, for a direction whose entries
         differ by at most 1. Infinity where there is none.
         """
+        checks.real("width", width, 0.0)
         return math.inf
 
     @abstractmethod
@@ -127,6 +130,7 @@ class Max(Softmax):
 
     def gap(self, n_actions: int) -> float:
         """There is none."""
+        checks.whole("n_actions", n_actions, 1)
         return 0.0
 
     def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
@@ -236,6 +240,7 @@ class Boltzmann(Softmax):
         Along `q + t c` the second derivative is `2 beta Var(c) + beta^2 E[(q - Eq)(c - Ec)^2]`, and
         a variable whose values differ by at most 1 has a variance of at most 1/4.
         """
+        width = checks.real("width", width, 0.0)
         beta = float(np.max(np.abs(np.asarray(self.beta))))
         return (2 * beta + beta * beta * width) / 4
 
@@ -316,4 +321,4 @@ def _check_field(pair: Softmax, name: str, *bounds: float) -> None:
 
 def _log_over(n_actions: int, parameter: Parameter) -> float:
     least = float(np.min(np.asarray(parameter)))
-    return math.log(n_actions) / least if least > 0 else math.inf
+    return math.log(checks.whole("n_actions", n_actions, 1)) / least if least > 0 else math.inf

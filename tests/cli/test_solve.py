@@ -115,7 +115,10 @@ def test_no_convergence_is_said_and_written(here):
         (("model.npz", "--softmax", "max", "--parameter", 2), "must not be given for max, got 2"),
         (("model.npz", "--softmax", "epsilon-greedy", "--parameter", 2), "must be in [0, 1], got"),
         (("model.npz", "--softmax", "max", "--method", "fast"), "`--method` must be one of auto, "),
-        (("model.npz", "--softmax", "max", "--tolerance", -1), "`--tolerance` must be at least 0"),
+        (
+            ("model.npz", "--softmax", "max", "--tolerance", -1),
+            "`--tolerance` must be a number of at least 0",
+        ),
         (("absent.npz", "--softmax", "max"), "a file that exists or a Gymnasium id, got 'absent"),
         (("text.npz", "--softmax", "max"), "`MODEL` must be a saved MDP, got 'text.npz', which is"),
         (("Nowhere-v0", "--softmax", "max"), "the id of a Gymnasium environment, got 'Nowhere-v0'"),

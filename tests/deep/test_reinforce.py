@@ -233,6 +233,30 @@ def test_minibatches_go_through_every_step_once_an_epoch(epochs):
         assert any((x != y).any() for x, y in leaves)  # in another order
 
 
+def test_each_epoch_has_an_order_of_its_own():
+    """Of nine steps one at a time. The k-th of the first epoch counts k times and that of the
+    second -k times, so that nothing would remain of two epochs in one order."""
+    order = np.array([*range(1, 10), *range(-1, -10, -1)], np.float64)
+    rate, optimiser = 1e-7, optax.scale_by_schedule(lambda count: jnp.asarray(order)[count])
+    learner = reinforce(
+        Boltzmann(2.0), rate, batch=3, minibatch=1, epochs=2, discount=0.9, optimiser=optimiser
+    )
+    state, episodes = state_of(learner, network(0, 3, 4, 3)), some_episodes()
+    new = jax.jit(lambda key: learner.update(state, episodes, key))(jax.random.key(0))
+    change = jax.tree.map(lambda x, y: abs(x - y).max() / rate, new.network, state.network)
+    assert max(jax.tree.leaves(change)) > 1
+
+
+def test_the_networks_of_the_policy_and_of_the_baseline_begin_with_weights_of_their_own():
+    learner = reinforce(Boltzmann(1.0), baseline="network", hidden=16, depth=2)
+    state = learner.init(jax.random.key(0), n_observations=4, n_actions=3)
+    layers = zip(state.network.layers[:-1], state.baseline.layers[:-1], strict=True)
+    for of_policy, of_baseline in layers:
+        one, other = np.ravel(of_policy.weight), np.ravel(of_baseline.weight)
+        assert abs(np.corrcoef(one, other)[0, 1]) < 0.5  # of 64 and 256 weights: 1e-4 by chance
+        assert (one != other).all()
+
+
 def test_a_minibatch_that_is_not_full_is_a_mean_over_what_it_has():
     """Nine steps in fours: two whole ones, and one step alone."""
     rate = 1e-7

@@ -196,6 +196,26 @@ def test_a_launch_and_a_step_are_a_reset():
                 np.testing.assert_array_equal(x[live], y[live])
 
 
+@pytest.mark.parametrize(
+    ("name", "changed", "message"),
+    [
+        ("observe", lambda seen: seen[None], "observations that are vectors .*shape \\(1, 2\\)"),
+        ("observe", lambda seen: seen[0], "observations that are vectors .* with the shape \\(\\)"),
+        ("step", lambda said: (said[0], said[1][None], said[2]), "a number as the reward, got "),
+        ("step", lambda said: (*said[:2], said[1]), "one boolean as `terminated`, got float32 "),
+        ("step", lambda said: said[:2], "a state, a reward and `terminated` from `step`, got tup"),
+        ("step", lambda said: (said[:1], *said[1:]), "states of one form from `reset` and from "),
+    ],
+)  # fmt: skip
+def test_what_a_functional_environment_must_return(name, changed, message):
+    """One sentence, before anything is compiled."""
+    function = getattr(Walk, name)
+    changes = {name: staticmethod(lambda *arguments: changed(function(*arguments)))}
+    wrong = type("Wrong", (Walk,), changes)
+    with pytest.raises(ValueError, match=f"`environment` must return {message}"):
+        FunctionalRollouts(wrong, Params())
+
+
 def test_no_place_waits_for_the_longest_episode_of_a_batch():
     """Where batches were played in step, over two fifths of what is computed would be wasted."""
     counted = computed = in_step = 0

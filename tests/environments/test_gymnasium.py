@@ -14,6 +14,7 @@ from gymnasium.utils.env_checker import check_env
 
 from mellowmax import Max
 from mellowmax._common.gymnasium_ids import ENVIRONMENTS, register
+from mellowmax._rows.shown import shown
 from mellowmax.environments.gymnasium import MultiPassengerTaxi, TabularEnv, TwoState
 from mellowmax.mdp import MDP, chain, garnet, multi_passenger_taxi, random_mdp, two_state
 from mellowmax.planning import fixed_points
@@ -224,7 +225,7 @@ def test_an_action_outside_the_space_is_an_error_and_draws_nothing(action):
     number = isinstance(action, int | float)
     with pytest.raises(ValueError if number else TypeError) as error:
         env.step(action)
-    assert str(error.value) == f"`action` must be a whole number in [0, 3], got {action!r}"
+    assert str(error.value) == f"`action` must be a whole number in [0, 3], got {shown(action)}"
     assert env.state == state
     assert env.np_random.bit_generator.state == before
 

@@ -421,7 +421,7 @@ def test_eight_devices_give_the_numbers_of_one():
         ),
         ({"episodes": 1.5}, "`episodes` must be a whole number of at least 1, got 1.5"),
         ({"episodes": 5, "values": [2]}, r"`values` must be a whole number in \[0, 1\], got 2"),
-        ({"steps": 10, "runs": 0}, "`runs` must be a whole number of at least 1, got 0"),
+        ({"steps": 10, "runs": 0}, "`runs` must be a whole number in \\[1, 4294967295\\], got 0"),
         ({"steps": 10, "runs": [-1]}, "`runs` must be a whole number in .*, got -1"),
         ({"steps": 10, "seed": -1}, r"`seed` must be a whole number in \[0, 4294967295\], got -1"),
         ({"steps": 10, "seed": jnp.zeros(2)}, "`seed` must be a whole number or JAX's"),

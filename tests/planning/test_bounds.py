@@ -210,7 +210,7 @@ def test_suboptimality_in_closed_form():
     for softmax in (Mean(), EpsilonGreedy(0.1), Mellowmax(-1.0), Mellowmax(0.0), Boltzmann(-2.0)):
         assert suboptimality(softmax, 3, 0.5) == math.inf
     for discount in (1.0, -0.1, math.nan):
-        with pytest.raises(ValueError, match=r"`discount` must be in \[0, 1\), got"):
+        with pytest.raises(ValueError, match="`discount` must be"):
             suboptimality(Max(), 2, discount)
 
 

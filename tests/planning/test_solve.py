@@ -858,13 +858,12 @@ def test_wrong_arguments_give_one_sentence():
     rejected(TypeError, f"{needed}'max'", softmax="max")
     rejected(TypeError, needed, softmax=Max)
     names = "auto, in-place, synchronous, shifted, newton"
-    for method in ("vi", None, 3):
-        rejected(ValueError, f"`method` must be one of {names}, got {method!r}", method=method)
+    for method, error in (("vi", ValueError), (None, TypeError), (3, TypeError)):
+        rejected(error, f"`method` must be one of {names}, got {method!r}", method=method)
     for tolerance in (-1e-3, math.nan):
-        rejected(
-            ValueError, f"`tolerance` must be at least 0, got {tolerance}", tolerance=tolerance
-        )
-    rejected(TypeError, "`tolerance` must be at least 0, got 'x'", tolerance="x")
+        message = f"`tolerance` must be a number of at least 0, got {tolerance}"
+        rejected(ValueError, message, tolerance=tolerance)
+    rejected(TypeError, "`tolerance` must be a number of at least 0, got 'x'", tolerance="x")
     for limit in (0, -5, 2.5, None):
         rejected(
             TypeError if limit is None else ValueError,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sized
 from numbers import Real
 from pathlib import Path
 from types import UnionType
@@ -27,6 +27,7 @@ __all__ = [
     "file_path",
     "finite",
     "function",
+    "generator",
     "instance",
     "instances",
     "integers",
@@ -158,21 +159,40 @@ def whole(name: str, value: object, least: int, most: int | None = None) -> int:
     return result
 
 
-def real(name: str, value: object, low: float = -math.inf, high: float = math.inf) -> float:
-    """A finite number in a range."""
+def real(
+    name: str,
+    value: object,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    infinite: bool = False,
+) -> float:
+    """A number in a range, and not infinity unless that may be."""
     number = _as_float(value)
-    if not (low <= number <= high and math.isfinite(number)):
+    if not (low <= number <= high and (infinite or math.isfinite(number))):
         rule = f"in [{low:g}, {high:g}]"
         if math.isinf(high):
-            rule = "a finite number" if math.isinf(low) else f"a finite number of at least {low:g}"
+            rule = "a number" if infinite else "a finite number"
+            rule += "" if math.isinf(low) else f" of at least {low:g}"
         error = ValueError if isinstance(value, Real) else TypeError
         raise error(f"`{name}` must be {rule}, got {shown(value)}")
     return number
 
 
+def generator(name: str, seed: object) -> np.random.Generator:
+    """The random numbers of a seed: of whatever `np.random.default_rng` takes, but None."""
+    rule = f"`{name}` must be a whole number of at least 0"
+    if seed is None or (np.iterable(seed) and not len(cast(Sized, seed))):
+        raise TypeError(f"{rule}, got {shown(seed)}")
+    try:
+        return np.random.default_rng(cast(Any, seed))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{rule}, got {shown(seed)}") from error
+
+
 def _as_float(value: object) -> float:
-    """A real number; NaN for anything else, and infinity for what is too large."""
+    """A real number; NaN for anything else, and for an integer that is too large."""
     try:
         return float(value) if isinstance(value, Real) else math.nan
     except OverflowError:
-        return math.inf
+        return math.nan

@@ -22,6 +22,7 @@ from . import checks
 __all__ = [
     "KEYS",
     "LAST_NUMBER",
+    "devices_of",
     "evaluation_keys",
     "gather_settings",
     "key_data",
@@ -49,12 +50,24 @@ def settings_shape(shapes: Sequence[Shape]) -> Shape:
 
 def run_numbers(runs: int | Sequence[int]) -> npt.NDArray[np.uint32]:
     """The numbers of the runs: those given, or those from 0 on for a count of runs."""
-    if np.ndim(runs) == 0:
-        return np.arange(checks.whole("runs", runs, 1), dtype=np.uint32)
-    given = list(runs)  # type: ignore[arg-type]
-    if not given:
+    given = checks.array("runs", runs)
+    if given.ndim == 0:
+        return np.arange(checks.whole("runs", runs, 1, LAST_NUMBER), dtype=np.uint32)
+    if not given.size:
         raise ValueError(f"`runs` must have a number, got {runs}")
-    return np.array([checks.whole("runs", run, 0, LAST_NUMBER) for run in given], np.uint32)
+    return np.array(
+        [checks.whole("runs", run, 0, LAST_NUMBER) for run in given.tolist()], np.uint32
+    )
+
+
+def devices_of(devices: Sequence[jax.Device] | None) -> list[jax.Device]:
+    """The devices that runs are shared by: those given, or all of this process."""
+    if devices is None:
+        return list(jax.local_devices())
+    result = checks.instances("devices", devices, jax.Device, "a list of JAX devices")
+    if not result:
+        raise ValueError(f"`devices` must have a device, got {devices!r}")
+    return result
 
 
 def setting_of_each_run(settings: Shape, n_runs: int) -> npt.NDArray[np.int32]:

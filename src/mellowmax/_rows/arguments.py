@@ -189,7 +189,7 @@ def check_key(xp: Namespace, key: Key) -> None:
     if is_jax_namespace(xp):
         import jax
 
-        dtype = getattr(key, "dtype", np.float64)
+        dtype = key.dtype if isinstance(key, jax.Array | np.ndarray) else np.float64
         typed = jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
         fits, rule = typed or (dtype == np.uint32 and not seed), "a JAX key"
     elif is_torch_namespace(xp):

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import reprlib
+from typing import Any
+
+import numpy.typing as npt
 
 __all__ = ["shown"]
 
-SHORT = reprlib.Repr()
-SHORT.maxstring = SHORT.maxother = 200
+LONGEST = 200
+"""Characters of a value that an error has."""
+
+
+class _Short(reprlib.Repr):
+    def repr_ndarray(self, array: npt.NDArray[Any], level: int) -> str:
+        text = str(array)
+        return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+SHORT = _Short()
+SHORT.maxstring = SHORT.maxother = LONGEST
 
 
 def shown(value: object) -> str:

@@ -413,14 +413,17 @@ def load_policy(
     Raises:
         ValueError: if there is no such run, or for a softmax of another class than the training's.
     """
+    directory = checks.file_path("checkpoint", checkpoint)
     run = checks.whole("run", run, 0)
+    rule = "a Softmax of the class of the training, or None"
+    checks.instance("softmax", softmax, Softmax | None, rule)
     firsts = [
         int(file.stem[5:])
-        for file in Path(checkpoint).glob("runs-[0-9]*.npz")
+        for file in directory.glob("runs-[0-9]*.npz")
         if file.stem[5:].isdecimal()
     ]
     first = max((number for number in firsts if number <= run), default=0)
-    path = block_path(checkpoint, first)
+    path = block_path(directory, first)
     if not path.is_file():
         rule = f"`checkpoint` must be the directory of a training with a run {run}"
         raise ValueError(f"{rule}, got {str(checkpoint)!r}")

@@ -276,7 +276,7 @@ def dqn(
         check_parameter("target", target, 1.0)
         if (np.asarray(target) % 1).any():
             raise ValueError(f"`target` must be None or whole numbers, got {target!r}")
-    check_parameter("huber", huber, 0.0)
+    huber = checks.real("huber", huber, 0.0, infinite=True)
     if huber == 0:
         raise ValueError(f"`huber` must be above 0, got {huber!r}")
 
@@ -297,7 +297,7 @@ def dqn(
         first_epsilon=checks.real("first_epsilon", first_epsilon, 0.0, 1.0),
         last_epsilon=checks.real("last_epsilon", last_epsilon, 0.0, 1.0),
         exploration_steps=checks.whole("exploration_steps", exploration_steps, 0),
-        huber=float(huber),
+        huber=huber,
         optimiser=optimiser,
     )
     weights = functools.partial(learner._network, jax.random.key(0), 2, 2)

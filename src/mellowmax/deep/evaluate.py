@@ -82,14 +82,16 @@ def evaluate(
     """
     checks.instance("policy", policy, Policy, "a Policy")
     episodes = checks.whole("episodes", episodes, 1)
+    if callback is not None:
+        checks.function("callback", callback, "a function or None")
     rollouts = make_rollouts(environment, max_steps, workers, default_workers=cores())
     _check_sizes(policy, rollouts)
+    keys = evaluation_keys(seed, 0, WIDTH)
     policies = jax.tree.map(lambda x: jnp.broadcast_to(x, (WIDTH, *np.shape(x))), policy)
     lanes = min(WIDTH, -(-episodes // BATCH))
     until = -(-episodes // (lanes * BATCH))
     log = EpisodeLog.empty(lanes, until * BATCH, BATCH)
     since = time.monotonic()
-    keys = evaluation_keys(seed, 0, WIDTH)
     rounds = rollouts.play(lambda: policies, keys, [0] * lanes, until, BATCH)
     with contextlib.closing(rounds):
         for played in rounds:
@@ -134,12 +136,15 @@ def watch(
         seed: of the episode and of the actions.
         max_steps: as for `evaluate`.
 
-    Yields:
-        A picture, `[height, width, 3]`, and the sum of the rewards up to it.
+    Returns:
+        A generator of pictures, `[height, width, 3]`, each with the sum of the rewards up to it.
 
     Raises:
         ValueError: for an environment that cannot show itself, or that the policy does not fit.
     """
+    checks.instance("policy", policy, Policy, "a Policy")
+    checks.instance("environment", environment, str, "the id of a Gymnasium environment")
+    seed = checks.whole("seed", seed, 0)
     rollouts = make_rollouts(environment, max_steps)
     from ..environments.fleet.flatten import make_flat
 
@@ -149,13 +154,21 @@ def watch(
     if "rgb_array" not in modes:
         rule = "`environment` must have the render mode 'rgb_array' to be watched"
         raise ValueError(f"{rule}, got {environment!r} with {modes}")
+    return _pictures(policy, environment, seed, rollouts.max_steps)
+
+
+def _pictures(
+    policy: Policy, environment: str, seed: int, max_steps: int
+) -> Generator[tuple[npt.NDArray[np.uint8], float]]:
+    from ..environments.fleet.flatten import make_flat
+
     with contextlib.closing(make_flat(environment, render_mode="rgb_array")) as env:
         act = jax.jit(Policy.act)
         draw = np.random.default_rng([1, seed]).random  # not the numbers that the environment draws
         seen, _ = env.reset(seed=seed)
         earned = 0.0
         yield np.asarray(env.render()), earned
-        for _ in range(rollouts.max_steps):
+        for _ in range(max_steps):
             action = act(policy, np.float32(draw()), seen.astype(np.float32))
             seen, reward, terminated, truncated, _ = env.step(int(action))
             earned += float(reward)

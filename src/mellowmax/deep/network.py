@@ -13,6 +13,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from .._common import checks
+from .._rows.arguments import check_key
+from .._rows.shown import shown
 from .._typing import ArrayT, Mask, Numbers
 from ..policies import boltzmann_log_policy, boltzmann_policy, choose, mellowmax_temperature
 from ..softmax import Mellowmax, Softmax
@@ -24,6 +27,11 @@ class Network(eqx.Module):
     """Layers with rectified linear units between them."""
 
     layers: tuple[eqx.nn.Linear, ...]
+
+    def __check_init__(self) -> None:
+        rule = "one or more `equinox.nn.Linear`"
+        if not checks.instances("layers", self.layers, eqx.nn.Linear, rule):
+            raise ValueError(f"`layers` must be {rule}, got none")
 
     @classmethod
     def init(cls, key: jax.Array, sizes: tuple[int, ...]) -> Network:
@@ -38,6 +46,8 @@ class Network(eqx.Module):
             >>> network(jnp.zeros(8, jnp.float32)).shape
             (4,)
         """
+        check_key(jnp, key)
+        sizes = _sizes(sizes)
         glorot = jax.nn.initializers.glorot_uniform(in_axis=1, out_axis=0)
         layers = []
         keys = jax.random.split(key, len(sizes) - 1)
@@ -69,6 +79,10 @@ class Policy(eqx.Module):
     network: Network
     softmax: Softmax
 
+    def __check_init__(self) -> None:
+        checks.instance("network", self.network, Network, "a Network, such as Network.init makes")
+        checks.instance("softmax", self.softmax, Softmax, "a Softmax such as Mellowmax(8.0)")
+
     def probabilities(self, observation: jax.Array) -> jax.Array:
         """Those of the actions, `[A]`."""
         return self.softmax.policy(self.network(observation))
@@ -80,6 +94,14 @@ class Policy(eqx.Module):
     def act(self, uniform: jax.Array, observation: jax.Array) -> jax.Array:
         """The action that a random number from 0 to 1 decides on."""
         return choose(self.probabilities(observation), uniform).astype(jnp.int32)
+
+
+def _sizes(sizes: object) -> tuple[int, ...]:
+    """Those of an input, of hidden layers and of an output."""
+    given = checks.integers("sizes", sizes)
+    if given.ndim != 1 or len(given) < 2:
+        raise ValueError(f"`sizes` must be two or more whole numbers, got {shown(sizes)}")
+    return tuple(checks.whole("sizes", size, 1) for size in given)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -325,12 +325,11 @@ def reinforce(
             rule = "`through_temperature` must be True for a softmax other than Mellowmax"
             raise ValueError(f"{rule}, got False for {softmax!r}")
         softmax = HeldTemperature(softmax.omega)
-    if baseline not in BASELINES:
-        raise ValueError(f"`baseline` must be one of {', '.join(BASELINES)}, got {baseline!r}")
+    checks.one_of("baseline", baseline, BASELINES)
     if discount is not None:
         check_parameter("discount", discount, 0.0, 1.0)
-    if average not in AVERAGES:
-        raise ValueError(f"`average` must be one of {', '.join(AVERAGES)}, got {average!r}")
+    checks.one_of("average", average, AVERAGES)
+    epochs = checks.whole("epochs", epochs, 1)
     if minibatch is not None:
         minibatch = checks.whole("minibatch", minibatch, 1)
         if average != "episodes":
@@ -351,7 +350,7 @@ def reinforce(
         normalise=bool(normalise),
         average=average,
         minibatch=minibatch,
-        epochs=checks.whole("epochs", epochs, 1),
+        epochs=epochs,
         optimiser=optimiser,
     )
     weights = functools.partial(learner._networks, jax.random.key(0), 2, 2)

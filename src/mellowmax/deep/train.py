@@ -23,6 +23,7 @@ import numpy as np
 from .._common import checks
 from .._common.locks import only_one
 from .._common.runs import (
+    devices_of,
     gather_settings,
     key_data,
     run_numbers,
@@ -30,7 +31,6 @@ from .._common.runs import (
     settings_shape,
 )
 from .._common.threads import cores, side_by_side
-from .._rows.arguments import check_parameter
 from .._typing import Integers, Key, Shape
 from .block import Block, Checkpoints, Lanes
 from .dqn import Dqn
@@ -127,15 +127,16 @@ def train(
         raise ValueError(f"{rule} the {episodes} episodes, got {bin}")
     if solved_return is not None:
         checks.real("solved_return", solved_return)
-    check_parameter("seconds_between_checkpoints", seconds_between_checkpoints, 0.0)
-    if not (callback is None or callable(callback)):
-        raise TypeError(f"`callback` must be a function or None, got {callback!r}")
+    pause = checks.real(
+        "seconds_between_checkpoints", seconds_between_checkpoints, 0.0, infinite=True
+    )
+    if callback is not None:
+        checks.function("callback", callback, "a function or None")
+    directory = None if checkpoint is None else checks.file_path("checkpoint", checkpoint)
     settings = settings_shape([np.shape(x) for x in jax.tree.leaves(learner)])
     numbers = run_numbers(runs)
     setting = setting_of_each_run(settings, len(numbers))
-    everyone = list(jax.local_devices() if devices is None else devices)
-    if not everyone:
-        raise ValueError(f"`devices` must have a device, got {devices!r}")
+    everyone = devices_of(devices)
     rollouts = make_rollouts(
         environment, max_steps, workers, default_workers=_workers(learner, setting.size)
     )
@@ -164,13 +165,12 @@ def train(
     )
     with contextlib.ExitStack() as held:
         checkpoints = None
-        if checkpoint is not None:
-            directory = Path(checkpoint)
+        if directory is not None:
             directory.mkdir(parents=True, exist_ok=True)
             if here == min(owners):  # the others train beside it
                 held.enter_context(only_one("checkpoint", directory))
             name = environment if isinstance(environment, str) else rollouts.name
-            checkpoints = Checkpoints(directory, name, seconds_between_checkpoints)
+            checkpoints = Checkpoints(directory, name, pause)
         blocks = [
             Block(lanes, first, width, device, loop, log, checkpoints)
             for first, device in shares

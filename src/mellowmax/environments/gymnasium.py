@@ -81,8 +81,7 @@ class TabularEnv(gymnasium.Env[Any, Any]):
     def __init__(
         self, mdp: MDP, start: ArrayLike | None = None, render_mode: str | None = None
     ) -> None:
-        if not isinstance(mdp, MDP):
-            raise TypeError(f"`mdp` must be an MDP, got {mdp!r}")
+        checks.instance("mdp", mdp, MDP, "an MDP")
         self.mdp = mdp
         self.discount = mdp.discount
         self.render_mode = check_mode(render_mode, self.metadata["render_modes"])
@@ -291,6 +290,7 @@ class Height2016(gymnasium.Wrapper[Any, Any, Any, Any]):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        checks.instance("env", env, gymnasium.Env, "a Gymnasium environment")
         super().__init__(env)
         self._distances = np.zeros(2)
 

@@ -13,6 +13,7 @@ import dataclasses
 from typing import Any, NamedTuple
 
 from .._common.extras import needed_by
+from .._rows.shown import shown
 
 with needed_by("mellowmax.environments.gymnax", "jax"):
     import jax
@@ -89,6 +90,8 @@ def functional(env: Any, params: Any) -> tuple[GymnaxEnvironment, GymnaxParams]:
             rollouts = FunctionalRollouts(*functional(env, params), params.max_steps_in_episode)
             result = train(learner, rollouts, episodes=1000)
     """
+    if not hasattr(env, "action_space"):
+        raise TypeError(f"`env` must be an environment of gymnax's, got {shown(env)}")
     actions = env.action_space(params)
     if not hasattr(actions, "n"):
         rule = "`env` must have discrete actions"

@@ -29,7 +29,7 @@ def initial_states(mdp: MDP, start: ArrayLike | None) -> tuple[npt.NDArray[np.in
         if not states.size:
             raise ValueError("`mdp` must have a state that is not terminal, got none")
         probabilities = np.full(states.size, 1 / states.size)
-    elif np.ndim(start) == 0:  # type: ignore[arg-type]
+    elif checks.array("start", start).ndim == 0:
         states = np.array([checks.whole("start", start, 0, mdp.n_states - 1)])
         probabilities = np.ones(1)
     else:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._rows.shown import shown
+
 __all__ = ["check_mode", "check_started", "needs_pillow", "warn_of_no_mode"]
 
 
 def check_mode(mode: str | None, modes: list[str]) -> str | None:
     """A render mode that is None or one of some, or an error."""
-    if mode is not None and mode not in modes:
-        raise ValueError(f"`render_mode` must be None or in {modes}, got {mode!r}")
-    return mode
+    if mode is None or (isinstance(mode, str) and mode in modes):
+        return mode
+    error = ValueError if isinstance(mode, str) else TypeError
+    raise error(f"`render_mode` must be None or in {modes}, got {shown(mode)}")
 
 
 def check_started(started: bool) -> None:

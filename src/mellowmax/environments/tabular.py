@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .._common import checks
 from .._common.extras import needed_by
 from .._rows.pytrees import pytree
 from .._typing import ArrayLike, Floats, Scalar
@@ -98,6 +99,7 @@ def params(mdp: MDP, *, start: ArrayLike | None = None) -> Params:
         >>> params(two_state(), start=0)
         Params(states=2, actions=2, starts=1)
     """
+    checks.instance("mdp", mdp, MDP, "an MDP")
     successors, probabilities, rewards = _branches(mdp)
     over = mdp.terminal[:, None, None]
     own = np.arange(mdp.n_states)[:, None, None]
@@ -130,14 +132,17 @@ def _branches(mdp: MDP) -> tuple[npt.NDArray[np.int32], Floats, Floats]:
     return tuple(np.take_along_axis(x, first, -1) for x in (successors, probabilities, rewards))  # type: ignore[return-value]
 
 
-def cumulative(probabilities: Floats) -> npt.NDArray[np.float32]:
+def cumulative(probabilities: ArrayLike) -> npt.NDArray[np.float32]:
     """Cumulative sums along the last axis; infinity from the last positive probability on.
 
     So as many of them as a uniform number from [0, 1) reaches, `(uniform >= cumulative).sum()`, is
     an index with its probability, and never one whose probability is 0.
     """
-    sums = np.cumsum(probabilities, axis=-1)
-    after = np.cumsum(probabilities[..., ::-1], axis=-1)[..., ::-1]
+    each = checks.numbers("probabilities", probabilities)
+    if each.ndim == 0 or each.shape[-1] == 0:
+        raise ValueError(f"`probabilities` must have a last axis, got the shape {each.shape}")
+    sums = np.cumsum(each, axis=-1)
+    after = np.cumsum(each[..., ::-1], axis=-1)[..., ::-1]
     left = np.append(after[..., 1:], np.zeros_like(after[..., :1]), axis=-1)
     return np.where(left > 0, sums, np.inf).astype(np.float32)
 

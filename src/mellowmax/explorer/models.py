@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .._common import checks
 from .._typing import Floats
 from ..mdp import MDP
 from ..policies import mellowmax_temperature
@@ -49,6 +50,9 @@ def model(mdp: MDP, name: str, report: Report = lambda share: None) -> Block:
         >>> model(two_state(), "figure 1")["kind"]
         'two-state'
     """
+    checks.instance("mdp", mdp, MDP, "an MDP")
+    checks.text("name", name)
+    checks.function("report", report)
     return _live(mdp, name) or _solved(mdp, name, report)
 
 

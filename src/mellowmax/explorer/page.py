@@ -16,6 +16,7 @@ from string import Template
 from typing import TypeAlias
 
 from .. import __version__
+from .._common import checks
 from .._common.files import replacing
 from .inline import inlined, source
 
@@ -40,6 +41,7 @@ def page(blocks: Iterable[Block] = ()) -> str:
         >>> page().count("<script>")
         1
     """
+    shown = checks.instances("blocks", blocks, Mapping, "a list of blocks")
     script = f"'use strict';\n{inlined('main')}\n"
     style = source("palette.css") + source("page.css")
     return Template(source("page.html")).substitute(
@@ -47,7 +49,7 @@ def page(blocks: Iterable[Block] = ()) -> str:
         style=style,
         script=script,
         version=__version__,
-        data="\n".join(map(_data, blocks)),
+        data="\n".join(map(_data, shown)),
     )
 
 
@@ -57,8 +59,8 @@ def write_page(path: str | Path, blocks: Iterable[Block] = ()) -> None:
     Raises:
         OSError: when the file cannot be written.
     """
-    text = page(blocks)
-    with replacing(path) as file:
+    target, text = checks.file_path("path", path), page(blocks)
+    with replacing(target) as file:
         file.write(text.encode())
 
 

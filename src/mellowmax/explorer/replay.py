@@ -58,6 +58,9 @@ def landing(
     from ..environments.lunar_lander.game.bodies import HULL, LEG, SECONDS
     from ..environments.lunar_lander.gymnasium import LunarLander
 
+    checks.function("pilot", pilot, "a function from an observation to an action")
+    checks.text("title", title)
+    seed = checks.whole("seed", seed, 0)
     every = checks.whole("every", every, 1)
     max_steps = checks.whole("max_steps", max_steps, 1)
     env = LunarLander(height=height)

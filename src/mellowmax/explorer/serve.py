@@ -10,6 +10,8 @@ import errno
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from .._common import checks
+
 __all__ = ["PageServer"]
 
 ADDRESS = "127.0.0.1"
@@ -31,9 +33,8 @@ class PageServer(ThreadingHTTPServer):
         Raises:
             ValueError: for a port that is none, that is in use, or that may not be taken.
         """
-        if not 0 <= port <= 65535:
-            raise ValueError(f"`port` must be from 0 to 65535, got {port}")
-        self.body = text.encode()
+        self.body = checks.text("text", text).encode()
+        port = checks.whole("port", port, 0, 65535)
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -48,7 +47,7 @@ def learn(
     *,
     tables: bool,
     params: Params,
-    devices: Sequence[jax.Device] | None,
+    devices: list[jax.Device],
 ) -> dict[str, npt.NDArray[Any]]:
     """Carry out every run, block by block.
 
@@ -58,12 +57,11 @@ def learn(
         recorder: what to record.
         tables: record the final tables?
         params: the environment.
-        devices: those to use; None for all of this process.
+        devices: those to use.
 
     Returns:
         The arrays of a `TabularResult` by name, each with an axis of the runs in front.
     """
-    devices = list(jax.local_devices() if devices is None else devices)
     total = runs.setting.size
     on_cpu = devices[0].platform == "cpu"
     width = WIDTH if on_cpu else _accelerator_width(total, len(devices))

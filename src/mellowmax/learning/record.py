@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from .._common import checks
+from .._rows.shown import shown
 
 __all__ = [
     "BLOCK",
@@ -175,15 +176,18 @@ def recorder_of(
     n_actions: int,
 ) -> Recorder:
     """The recorder that the arguments of `train` ask for, once they are checked."""
+    listed = checks.integers("values", values)
+    if listed.ndim != 1:
+        raise ValueError(f"`values` must be a list of states, got {shown(values)}")
     if steps is not None:
         steps = checks.whole("steps", steps, 1, NO_LIMIT)
     if episodes is not None:
         episodes = checks.whole("episodes", episodes, 1)
-        states = tuple(checks.whole("values", state, 0, n_states - 1) for state in values)
+        states = tuple(checks.whole("values", state, 0, n_states - 1) for state in listed.tolist())
         return EpisodeRecorder(episodes, n_actions, NO_LIMIT if steps is None else steps, states)
     if steps is None:
         raise ValueError("`steps` or `episodes` must be given, got neither")
-    if len(values):
+    if listed.size:
         raise ValueError(f"`values` are recorded where `episodes` is given, got {values} without")
     bins = checks.whole("bins", bins, 1)
     if steps % bins:

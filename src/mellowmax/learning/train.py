@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common import checks
-from .._common.runs import run_numbers
+from .._common.runs import devices_of, run_numbers
 from .._typing import Key, Scalar
 from ..environments import tabular
 from ..mdp import MDP
@@ -108,7 +108,7 @@ def train(
         if episodes is not None and steps is None and not np.any(environment.terminated):
             raise ValueError("`steps` must be given where no episode ends, got None")
         table, discount = (environment.n_states, environment.n_actions), environment.discount
-        learn = functools.partial(functional.learn, params=environment, devices=devices)
+        learn = functools.partial(functional.learn, params=environment, devices=devices_of(devices))
     else:
         if devices is not None:
             raise ValueError(f"`devices` must be None for a Gymnasium environment, got {devices!r}")

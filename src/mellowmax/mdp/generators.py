@@ -73,7 +73,7 @@ def random_mdp(
         >>> print(random_mdp(0).rewards.max())
         0.5
     """
-    rng = _generator(seed)
+    rng = checks.generator("seed", seed)
     if n_states is None:
         n_states = int(rng.integers(2, 11))
     if n_actions is None:
@@ -126,7 +126,7 @@ def garnet(
     n_states = checks.whole("n_states", n_states, 1)
     n_actions = checks.whole("n_actions", n_actions, 1)
     branching = checks.whole("branching", branching, 1, n_states)
-    rng = _generator(seed)
+    rng = checks.generator("seed", seed)
     shape = (n_states, n_actions, branching)
     successors = _distinct(rng, n_states, n_states * n_actions, branching).reshape(shape)
     cuts = np.sort(rng.random((*shape[:2], branching - 1)), axis=-1)
@@ -227,7 +227,7 @@ def _cells(
     if len(layout) != 2 or any(isinstance(size, str) for size in layout):
         raise TypeError(f"`layout` must be rows of text or (height, width), got {layout!r}")
     height, width = (checks.whole("layout", size, 1) for size in layout)
-    wall = _generator(seed).random((height, width)) < walls
+    wall = checks.generator("seed", seed).random((height, width)) < walls
     cells = np.where(wall, "#", ".")
     cells[-1, -1] = "G"
     return cells
@@ -290,10 +290,3 @@ def chain(n_states: int, *, success: float = 0.9, discount: float = 0.99) -> MDP
     rewards = np.zeros((n_states, 2))
     rewards[0, 0], rewards[-1, 1] = 0.01, 1.0
     return MDP(successors, probabilities, rewards, discount)
-
-
-def _generator(seed: Seed) -> np.random.Generator:
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"`seed` must be a whole number of at least 0, got {seed!r}") from error

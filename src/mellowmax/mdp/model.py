@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .._common import npz
+from .._common import checks, npz
 from .._common.schema import Field
 from .._typing import ArrayLike, Bools, Floats, Integers, Mask
 from . import convert, validate
@@ -351,7 +351,7 @@ class MDP:
     def save(self, path: str | Path) -> None:
         """Write the MDP to an `.npz` file, whole or not at all."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        npz.write(path, "MDP", fields)
+        npz.write(checks.file_path("path", path), "MDP", fields)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -361,5 +361,5 @@ class MDP:
             ValueError: for a file that is truncated, of another kind, or of a newer version, and
                 for one that has no MDP.
         """
-        with npz.reading(path, "MDP", SCHEMA) as fields:
+        with npz.reading(checks.file_path("path", path), "MDP", SCHEMA) as fields:
             return cls(**{"successors": None} | fields)

@@ -95,7 +95,8 @@ def suboptimality(softmax: Softmax, n_actions: int, discount: float) -> float:
         2.0941
     """
     checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
-    if not 0 <= discount < 1:
+    n_actions = checks.whole("n_actions", n_actions, 1)
+    if not 0 <= checks.real("discount", discount) < 1:
         raise ValueError(f"`discount` must be in [0, 1), got {discount}")
     return softmax.gap(n_actions) / (1 - discount)
 

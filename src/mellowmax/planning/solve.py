@@ -59,7 +59,6 @@ from __future__ import annotations
 
 import math
 import time
-from numbers import Real
 
 import jax
 import numpy as np
@@ -130,8 +129,8 @@ def solve(
         [0.4005 0.4516] converged
     """
     began = time.perf_counter()
-    _check(mdp, softmax, method, tolerance, mesh)
-    tolerance = float(tolerance)
+    _check(mdp, softmax, method, callback, mesh)
+    tolerance = checks.real("tolerance", tolerance, 0.0, infinite=True)
     max_iterations = checks.whole("max_iterations", max_iterations, 1)
     start = _initial(initial, mdp)
     with jax.enable_x64(True):
@@ -178,7 +177,9 @@ def _solution(problem: Problem, choice: Choice, history: bool, began: float) -> 
     )
 
 
-def _check(mdp: MDP, softmax: Softmax, method: str, tolerance: float, mesh: Mesh | None) -> None:
+def _check(
+    mdp: MDP, softmax: Softmax, method: str, callback: Callback | None, mesh: Mesh | None
+) -> None:
     checks.instance("mdp", mdp, MDP, "an MDP")
     checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
     for leaf in jax.tree.leaves(softmax):
@@ -187,13 +188,10 @@ def _check(mdp: MDP, softmax: Softmax, method: str, tolerance: float, mesh: Mesh
                 f"`softmax` must have one parameter, or one for each of the {mdp.n_states} states, "
                 f"got the shape {np.shape(leaf)}"
             )
-    names = ("auto", *METHODS)
-    if method not in names:
-        raise ValueError(f"`method` must be one of {', '.join(names)}, got {method!r}")
-    if not isinstance(tolerance, Real):
-        raise TypeError(f"`tolerance` must be at least 0, got {tolerance!r}")
-    if not tolerance >= 0:
-        raise ValueError(f"`tolerance` must be at least 0, got {tolerance}")
+    checks.one_of("method", method, ("auto", *METHODS))
+    if callback is not None:
+        checks.function("callback", callback, "a function or None")
+    checks.instance("mesh", mesh, Mesh | None, "a jax.sharding.Mesh or None")
     if mesh is not None and mesh.axis_names != (STATES,):
         raise ValueError(f"`mesh` must have the one axis {STATES!r}, got {mesh.axis_names}")
     if mesh is not None and mesh.size > 1 and method == "in-place":

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import functools
+from typing import Any, NoReturn, Protocol
 
 import jax
 import jax.numpy as jnp
 
-__all__ = ["FunctionalEnvironment", "begin", "draw", "observe"]
+__all__ = [
+    "FUNCTIONS",
+    "FunctionalEnvironment",
+    "begin",
+    "draw",
+    "observe",
+    "size_of_observations",
+]
+
+FUNCTIONS = ("reset", "step", "observe")
+"""What a functional environment has."""
 
 
 class FunctionalEnvironment(Protocol):
@@ -29,6 +40,44 @@ class FunctionalEnvironment(Protocol):
 
     def observe(self, state: Any, params: Any, /) -> jax.Array:
         """What a policy sees of a state, `[D]`."""
+
+
+def size_of_observations(environment: FunctionalEnvironment, params: Any) -> int:
+    """How many numbers an observation has, when a step gives what it should.
+
+    Raises:
+        ValueError: for an environment that does not; nothing has been compiled by then.
+    """
+    key = jax.random.key(0)
+    state, seen, after = jax.eval_shape(functools.partial(_step, environment), params, key)
+    if len(seen.shape) != 1 or not jnp.isdtype(seen.dtype, ("real floating", "integral", "bool")):
+        _refuse("observations that are vectors of numbers", seen)
+    if not (isinstance(after, tuple) and len(after) == 3):
+        rule = "`environment` must return a state, a reward and `terminated` from `step`"
+        raise ValueError(f"{rule}, got {type(after).__name__}")
+    moved, reward, terminated = after
+    if reward.shape or not jnp.isdtype(reward.dtype, ("real floating", "integral")):
+        _refuse("a number as the reward", reward)
+    if terminated.shape or terminated.dtype != jnp.bool_:
+        _refuse("one boolean as `terminated`", terminated)
+    before, then = (jax.tree.map(lambda x: (x.shape, x.dtype), one) for one in (state, moved))
+    if before != then:
+        rule = "`environment` must return states of one form from `reset` and from `step`"
+        raise ValueError(f"{rule}, got {before} and {then}")
+    return int(seen.shape[0])
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _step(environment: FunctionalEnvironment, params: Any, key: jax.Array) -> Any:
+    """A state where an episode begins, what is seen of it, and a step from there."""
+    state = environment.reset(key, params)
+    seen = environment.observe(state, params)
+    return state, seen, environment.step(key, state, jnp.int32(0), params)
+
+
+def _refuse(rule: str, got: Any) -> NoReturn:
+    given = f"{got.dtype} with the shape {got.shape}"
+    raise ValueError(f"`environment` must return {rule}, got {given}")
 
 
 def begin(

@@ -11,7 +11,7 @@ An episode depends on its key and its lane's policy alone: not on its place, nor
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -22,10 +22,18 @@ from jax import lax
 from ..._common import checks
 from ..._common.discount import discount_of
 from ..._common.evaluation import MAX_STEPS
+from ..._rows.shown import shown
 from ..episodes import Episodes, padded_length
 from ..network import Policy
 from .act import act
-from .environment import FunctionalEnvironment, begin, draw, observe
+from .environment import (
+    FUNCTIONS,
+    FunctionalEnvironment,
+    begin,
+    draw,
+    observe,
+    size_of_observations,
+)
 from .rollouts import LAUNCHED_AT_ONCE, Played, batch_keys, name_of
 
 __all__ = ["FunctionalRollouts"]
@@ -80,13 +88,15 @@ class FunctionalRollouts:
     ) -> None:
         self.environment, self.params = environment, params
         self.max_steps = checks.whole("max_steps", max_steps, 1)
+        if not all(callable(getattr(environment, name, None)) for name in FUNCTIONS):
+            rule = f"`environment` must have the functions {', '.join(FUNCTIONS)}"
+            raise TypeError(f"{rule}, got {shown(environment)}")
+        checks.instance("environment", environment, Hashable, "hashable")
+        if not hasattr(params, "n_actions"):
+            raise TypeError(f"`params` must have a number `n_actions`, got {shown(params)}")
+        self.n_actions = checks.whole("params.n_actions", params.n_actions, 1)
         self.discount = discount_of(params)
-        observation = jax.eval_shape(
-            lambda key: environment.observe(environment.reset(key, params), params),
-            jax.random.key(0),
-        )
-        self.n_observations = int(observation.shape[-1])
-        self.n_actions = int(params.n_actions)
+        self.n_observations = size_of_observations(environment, params)
 
     @property
     def name(self) -> str:

@@ -67,14 +67,15 @@ class GymnasiumRollouts:
 
         self.environment = environment
         self.workers = checks.whole("workers", workers, 0)
+        if max_steps is not None:
+            max_steps = checks.whole("max_steps", max_steps, 1)
         self._make = functools.partial(make_flat, environment)
         with contextlib.closing(self._make()) as env:
             self.n_actions = flatdim(env.action_space)
             self.n_observations = flatdim(env.observation_space)
             self.discount = discount_of(env)
             own = None if env.spec is None else env.spec.max_episode_steps
-        limit = own or MAX_STEPS if max_steps is None else max_steps
-        self.max_steps = checks.whole("max_steps", limit, 1)
+        self.max_steps = own or MAX_STEPS if max_steps is None else max_steps
 
     @property
     def name(self) -> str:

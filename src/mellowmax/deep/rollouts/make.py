@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..._common import checks
 from ..._common.evaluation import MAX_STEPS
 from ...environments import acrobot, lunar_lander, tabular
 from ...mdp import MDP
@@ -52,8 +53,9 @@ def make_rollouts(
                 rule = f"`{name}` must be None for rollouts, which have their own"
                 raise ValueError(f"{rule}, got {value!r}")
         return environment
-    limit = MAX_STEPS if max_steps is None else max_steps
-    if environment == LUNAR_LANDER:
+    limit = checks.whole("max_steps", MAX_STEPS if max_steps is None else max_steps, 1)
+    workers = checks.whole("workers", default_workers if workers is None else workers, 0)
+    if isinstance(environment, str) and environment == LUNAR_LANDER:
         environment = lunar_lander.params()
     if isinstance(environment, lunar_lander.Params):
         return FunctionalRollouts(lunar_lander, environment, limit)
@@ -63,7 +65,6 @@ def make_rollouts(
     if isinstance(environment, MDP):
         environment = tabular.params(environment)
     if not isinstance(environment, tabular.Params):
-        workers = default_workers if workers is None else workers
         return GymnasiumRollouts(environment, workers=workers, max_steps=max_steps)
     if environment.allowed is not None:
         rule = "`environment` must allow every action in every state"

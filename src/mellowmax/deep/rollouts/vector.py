@@ -55,14 +55,16 @@ class VectorRollouts(GymnasiumRollouts):
         with needed_by(name_of(make), "gymnasium"):
             from ...environments.fleet.resting import Resting
 
+        checks.function("make", make, "a function that makes a vector environment")
+        if max_steps is not None:
+            max_steps = checks.whole("max_steps", max_steps, 1)
         self.environment: Any = make
         self._resting = Resting
         with contextlib.closing(self.fleet(1)) as env:
             self.n_actions, self.n_observations = env.n_actions, env.n_observations
             self.discount = discount_of(env)
             own = env.max_episode_steps
-        limit = own or MAX_STEPS if max_steps is None else max_steps
-        self.max_steps = checks.whole("max_steps", limit, 1)
+        self.max_steps = own or MAX_STEPS if max_steps is None else max_steps
 
     def fleet(self, count: int) -> Resting:
         """So many of the environments, side by side."""

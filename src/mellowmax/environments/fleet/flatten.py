@@ -12,6 +12,7 @@ import gymnasium
 
 from ..._common.checked_environment import checked
 from ..._common.gymnasium_ids import make
+from ..._rows.shown import shown
 
 __all__ = ["make_flat"]
 
@@ -39,10 +40,10 @@ def make_flat(
         rule = (
             "`environment` must be the id of a Gymnasium environment or a function that makes one"
         )
-        raise ValueError(f"{rule}, got {environment!r}")
+        raise TypeError(f"{rule}, got {shown(environment)}")
     if not isinstance(env, gymnasium.Env):
         rule = "`environment` must make a Gymnasium environment"
-        raise ValueError(f"{rule}, got one that makes {env!r}")
+        raise ValueError(f"{rule}, got one that makes {shown(env)}")
     seen, actions = env.observation_space, env.action_space
     if not isinstance(actions, gymnasium.spaces.Discrete):
         env.close()

@@ -64,6 +64,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.num_envs = checks.whole("num_envs", num_envs, 1)
         workers = min(checks.whole("workers", workers, 0), num_envs)
         one = functools.partial(make, environment) if isinstance(environment, str) else environment
+        checks.function("environment", one, "the id of a Gymnasium environment, or what makes one")
         env = one()
         self.single_observation_space = env.observation_space
         self.single_action_space = env.action_space

@@ -85,8 +85,7 @@ def params(
     checks.real("gravity", gravity, -12.0, 0.0)
     checks.real("wind_power", wind_power, 0.0)
     checks.real("turbulence_power", turbulence_power, 0.0)
-    if height not in HEIGHTS:
-        raise ValueError(f"`height` must be in {list(HEIGHTS)}, got {height!r}")
+    checks.one_of("height", height, HEIGHTS)
     numbers = (gravity, wind_power, turbulence_power, HEIGHTS[height])
     return Params(*(np.float32(x) for x in numbers))
 

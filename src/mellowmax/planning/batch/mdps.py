@@ -61,7 +61,8 @@ class Batch:
         Raises:
             ValueError: if there is no MDP, or one is larger than the size given.
         """
-        if not len(mdps):
+        mdps = checks.instances("mdps", mdps, MDP, "a list of MDPs")
+        if not mdps:
             raise ValueError("`mdps` must have at least one MDP, got none")
         sizes = np.array([(mdp.n_states, mdp.n_actions) for mdp in mdps], np.int32)
         most_states, most_actions = (int(most) for most in sizes.max(0))
@@ -103,6 +104,7 @@ class Batch:
 
 def discount_of_each(batch: Batch, discount: ArrayLike | None, *, below_one: bool) -> Floats:
     """`[N]`: the discounts given, or the MDPs' own."""
+    checks.instance("batch", batch, Batch, "a Batch, such as Batch.of(mdps)")
     given = batch.discounts if discount is None else checks.numbers("discount", discount)
     if given.shape not in ((), (len(batch),)):
         raise ValueError(

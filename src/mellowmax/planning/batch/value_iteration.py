@@ -110,8 +110,7 @@ def value_iteration(
         raise ValueError(
             f"`tolerances` must be numbers of at least 0 in descending order, got {tolerances}"
         )
-    if method not in _METHODS:
-        raise ValueError(f"`method` must be one of {', '.join(_METHODS)}, got {method!r}")
+    checks.one_of("method", method, _METHODS)
     max_iterations = checks.whole("max_iterations", max_iterations, 1)
     discounts = discount_of_each(batch, discount, below_one=False)
     pair = softmax_of_each(batch, softmax)

@@ -69,8 +69,9 @@ def fixed_points(
     """
     checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
     starts = checks.whole("starts", starts, 1)
-    if not 1e-14 <= tolerance < 1:
+    if not 1e-14 <= checks.real("tolerance", tolerance) < 1:
         raise ValueError(f"`tolerance` must be in [1e-14, 1), got {tolerance}")
+    checks.generator("seed", seed)
     model = SweepMap.of(mdp)
     if softmax.non_expansion:
         point = fixed_point(model, softmax, only_fixed_point(model, softmax))

@@ -18,6 +18,7 @@ import numpy as np
 from ..._common import checks
 from ..._typing import Bools, Floats
 from ...mdp import MDP
+from ...softmax import Softmax
 from .curve import Curve, Family, Point, crossings, fold_points, follow
 from .find import fixed_points
 from .point import FixedPoints, distinct
@@ -121,9 +122,8 @@ def trace_fixed_points(
         >>> [len(trace.at(beta)) for beta in (16.49, 16.55, 16.78)]
         [1, 3, 1]
     """
-    if not callable(family):
-        rule = "`family` must be a function from a parameter to a Softmax, such as Boltzmann"
-        raise TypeError(f"{rule}, got {family!r}")
+    rule = "a function from a parameter to a Softmax, such as Boltzmann"
+    checks.function("family", family, rule)
     levels = checks.numbers("parameters", parameters)
     if (
         levels.ndim != 1
@@ -131,7 +131,8 @@ def trace_fixed_points(
         or not (np.isfinite(levels).all() and (np.diff(levels) > 0).all())
     ):
         raise ValueError(f"`parameters` must be two or more increasing numbers, got {parameters}")
-    if not 0 < step <= 0.5:
+    checks.instance("family", family(float(levels[0])), Softmax, rule)
+    if not 0 < checks.real("step", step) <= 0.5:
         raise ValueError(f"`step` must be in (0, 0.5], got {step}")
     curve = Curve.of(SweepMap.of(mdp), family, float(levels[0]), float(levels[-1]))
     scaled = (levels - levels[0]) / (levels[-1] - levels[0])

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..._common import checks
+from ..._rows.shown import shown
 from ..._typing import ArrayLike, Floats
 from ...mdp import MDP
 from ...softmax import Softmax
@@ -100,9 +101,9 @@ def _axes(mdp: MDP, axes: Sequence[Sequence[int]] | None) -> Axes:
             first, second = np.flatnonzero(there[state])[:2]
             return (int(state), int(second)), (int(state), int(first))
         raise ValueError("`axes` must be given where no state has two actions, got None")
-    array = np.asarray(axes)
+    array = checks.array("axes", axes)
     if array.shape != (2, 2) or array.dtype.kind not in "iu":
-        raise ValueError(f"`axes` must be two pairs (state, action), got {axes}")
+        raise ValueError(f"`axes` must be two pairs (state, action), got {shown(axes)}")
     (s, a), (t, b) = ((int(state), int(action)) for state, action in array)
     for i, k in ((s, a), (t, b)):
         inside = 0 <= i < there.shape[0] and 0 <= k < there.shape[1]
@@ -124,16 +125,13 @@ def _ranges(model: SweepMap, axes: Axes) -> list[tuple[float, float]]:
 
 
 def _checked_ranges(ranges: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
-    try:
-        array = np.asarray(ranges, np.float64)
-    except (TypeError, ValueError):
-        array = np.empty(0)
+    array = checks.numbers("ranges", ranges)
     if (
         array.shape != (2, 2)
         or not np.isfinite(array).all()
         or not (array[:, 0] < array[:, 1]).all()
     ):
-        raise ValueError(f"`ranges` must be two pairs (low, high) of numbers, got {ranges}")
+        raise ValueError(f"`ranges` must be two pairs (low, high) of numbers, got {shown(ranges)}")
     return [(float(a), float(b)) for a, b in array]
 
 
