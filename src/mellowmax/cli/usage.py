@@ -31,6 +31,9 @@ _core: Any = importlib.import_module(f"{CLICK}.core")
 _exceptions: Any = importlib.import_module(f"{CLICK}.exceptions")
 _formatting: Any = importlib.import_module(f"{CLICK}.formatting")
 
+NO_ARGUMENTS: Any = getattr(_exceptions, "NoArgsIsHelpError", ())
+"""Raised to show the help; Click before 8.2 shows it by itself."""
+
 
 class _Formatter(_formatting.HelpFormatter):  # type: ignore[misc]
     """Help as wide as the terminal; Click's own is not narrower than 50 columns."""
@@ -86,7 +89,7 @@ class Command(typer.core.TyperCommand):
         typed = list(args)
         try:
             return super().parse_args(ctx, args)
-        except _exceptions.NoArgsIsHelpError:
+        except NO_ARGUMENTS:
             raise
         except _exceptions.UsageError as error:
             raise _exceptions.UsageError(self._sentence(ctx, typed, error), ctx) from error
@@ -154,7 +157,7 @@ def _mistakes_in_one_sentence() -> Iterator[None]:
     """What was typed wrongly is one sentence and exit code 2."""
     try:
         yield
-    except _exceptions.NoArgsIsHelpError:
+    except NO_ARGUMENTS:
         raise
     except _exceptions.UsageError as error:
         say_error(" ".join(error.format_message().split()))
