@@ -90,15 +90,26 @@ class Kernels:
 
 
 @dataclasses.dataclass(frozen=True)
+class _Evaluate:
+    """A function of the leaves of its arguments."""
+
+    function: Callable[..., Any]
+    structure: Any
+    """The tree of the arguments of one part."""
+
+    def __call__(self, is_hull: Array | None, values: Sequence[Any]) -> Any:
+        given = jax.tree.unflatten(self.structure, values)
+        return self.function(*given) if is_hull is None else self.function(is_hull, *given)
+
+
+@dataclasses.dataclass(frozen=True)
 class _Plan:
     """What a kernel reads, computes and writes."""
 
     kernels: Kernels
-    function: Callable[..., Any]
+    evaluate: _Evaluate
     reads: list[list[Row]]
     """The rows of the arguments, of each part."""
-    structure: Any
-    """The tree of a part's arguments."""
     only: Row | None
     results: list[jax.ShapeDtypeStruct]
     """The shapes and dtypes of the results of a part."""
@@ -145,7 +156,8 @@ class _Plan:
     @property
     def name(self) -> str:
         """The name of the kernel, as a profiler shows it."""
-        function = getattr(self.function, "func", self.function)  # of a `functools.partial`
+        function = self.evaluate.function
+        function = getattr(function, "func", function)  # of a `functools.partial`
         return f"lunar_lander_{function.__name__.lstrip('_')}"
 
 
@@ -171,10 +183,9 @@ def _plan(
 ) -> _Plan:
     """Find out which arrays a kernel reads and where its results belong."""
     reads: list[list[Row]] = [jax.tree.leaves(each) for each in arguments]
-    structure = jax.tree.structure(arguments[0])
+    evaluate = _Evaluate(function, jax.tree.structure(arguments[0]))
     like = [jax.ShapeDtypeStruct((kernels.block,), row.dtype) for row in reads[0]]
     is_hull = jax.ShapeDtypeStruct((kernels.block,), jnp.bool_) if len(reads) > 1 else None
-    evaluate = _Evaluate(function, structure)
     results, result_structure = jax.tree.flatten(jax.eval_shape(evaluate, is_hull, like))
     written: list[Source] = []
     places: list[tuple[int, int] | None] = [(0, i) for i in range(len(results))]
@@ -187,9 +198,8 @@ def _plan(
         read_from.append(only.source)
     return _Plan(
         kernels,
-        function,
+        evaluate,
         reads,
-        structure,
         only,
         results,
         result_structure,
@@ -198,18 +208,6 @@ def _plan(
         places,
         sources=list(dict.fromkeys([*read_from, *written])),
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class _Evaluate:
-    """A function of the leaves of its arguments."""
-
-    function: Callable[..., Any]
-    structure: Any
-
-    def __call__(self, is_hull: Array | None, values: Sequence[Any]) -> Any:
-        given = jax.tree.unflatten(self.structure, values)
-        return self.function(*given) if is_hull is None else self.function(is_hull, *given)
 
 
 def _run(plan: _Plan) -> list[Array]:
@@ -262,7 +260,7 @@ def _program(
     lanes = _Lanes(part, numbers, columns, chosen)
     values = [_read(plan, lanes, rows, read) for rows in zip(*plan.reads, strict=True)]
     is_hull = None if plan.parts == 1 else jnp.full((kernels.block,), part, jnp.int32) == 0
-    results = jax.tree.leaves(_Evaluate(plan.function, plan.structure)(is_hull, values))
+    results = jax.tree.leaves(plan.evaluate(is_hull, values))
     _store(plan, lanes, results, read, write)
 
 
