@@ -5,7 +5,7 @@
 
 The ten settings of figure 11, as it trains them, from the first episode on: steps and episodes per
 second, and the share of the computed steps that were wasted, played behind an episode's end or at a
-place without one: after the first third of the time, and in all. With enough --seconds, or few
+slot without one: after the first third of the time, and in all. With enough --seconds, or few
 --episodes, which must be a multiple of 500, this is a whole training. With --trace a second of the
 training is looked at: how long the device was busy, and with what. With --alone: are runs that are
 trained alone the same, bit for bit, as among others?
@@ -26,7 +26,7 @@ import numpy as np
 
 import mellowmax as mm
 from mellowmax.deep import Network, Policy, train
-from mellowmax.deep.rollouts.act import act
+from mellowmax.deep.play.act_kernel import act
 from mellowmax.environments import lunar_lander
 from mellowmax.experiments.items.fig11 import SOLVED_RETURN
 from mellowmax.experiments.items.fig11.parts import Config, cell_names, settings
@@ -105,22 +105,22 @@ def microseconds(function, *arguments, repeats=200):
     return (time.perf_counter() - began) / repeats * 1e6
 
 
-def of_policies(places):
-    """Microseconds of a step's networks and choices at so many places, under both policies."""
+def of_policies(slots):
+    """Microseconds of a step's networks and choices in this many slots, under both policies."""
     for name, softmax in (("boltzmann", mm.Boltzmann(3.0)), ("mellowmax", mm.Mellowmax(8.0))):
         network = Network.init(jax.random.key(0), (8, 16, 4))
         policy = Policy(network, softmax)
         policies = jax.tree.map(
-            lambda x: jnp.broadcast_to(jnp.asarray(x, jnp.float32), (places, *np.shape(x))), policy
+            lambda x: jnp.broadcast_to(jnp.asarray(x, jnp.float32), (slots, *np.shape(x))), policy
         )
-        seen = jax.random.normal(jax.random.key(1), (places, 8), jnp.float32)
-        uniforms = jax.random.uniform(jax.random.key(2), (places,), jnp.float32)
+        observations = jax.random.normal(jax.random.key(1), (slots, 8), jnp.float32)
+        uniforms = jax.random.uniform(jax.random.key(2), (slots,), jnp.float32)
 
-        def choice(seen, uniforms, policies):
-            return act(policies, uniforms, seen)
+        def choice(observations, uniforms, policies):
+            return act(policies, uniforms, observations)
 
-        took = microseconds(choice, seen, uniforms, policies)
-        say(places=places, policy=name, microseconds_of_networks_and_choices=round(took, 1))
+        took = microseconds(choice, observations, uniforms, policies)
+        say(slots=slots, policy=name, microseconds_of_networks_and_choices=round(took, 1))
 
 
 def same_alone(runs):

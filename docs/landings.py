@@ -63,7 +63,7 @@ def film(policy: Policy) -> None:
 
 def main() -> None:
     """Train, and keep the flights."""
-    learner = reinforce(Mellowmax(8.0), discount=0.99, depth=2, baseline="others")
+    learner = reinforce(Mellowmax(8.0), discount=0.99, depth=2, baseline="leave-one-out")
     with tempfile.TemporaryDirectory() as checkpoint:
         stages = {
             episodes: train(

@@ -36,7 +36,7 @@ assert planning.solve(two_state(), Max(), method="shifted").converged
 params = environment.params()
 assert learning.train(learning.sarsa(Boltzmann(2.0), 0.1), params, steps=4).q.shape == (1, 2, 2)
 learner = deep.reinforce(Boltzmann(1.0), batch=2)
-result = deep.train(learner, deep.FunctionalRollouts(environment, params, 4), episodes=2)
+result = deep.train(learner, deep.FunctionalEnvironment(environment, params, 4), episodes=2)
 assert result.returns.shape == (1, 2)
 """
 WITH_GYMNASIUM = f"""{WITH_CORE}

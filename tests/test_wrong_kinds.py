@@ -167,9 +167,9 @@ def of_deep():
     yield deep.HeldTemperature, {"omega": 1.0}
     yield deep.Network, {"layers": network.layers}
     yield deep.Network.init, {"key": jax.random.key(0), "sizes": (2, 2)}
-    yield deep.FunctionalRollouts, {"environment": acrobot, "params": acrobot.params()}
-    yield deep.GymnasiumRollouts, {"environment": "CartPole-v1"}
-    yield deep.VectorRollouts, {"make": lambda count: None}
+    yield deep.FunctionalEnvironment, {"functions": acrobot, "params": acrobot.params()}
+    yield deep.GymnasiumEnvironment, {"environment": "CartPole-v1"}
+    yield deep.VectorEnvironment, {"make": lambda count: None}
 
 
 def of_experiments():

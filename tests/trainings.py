@@ -11,14 +11,24 @@ import functools
 import jax
 import numpy as np
 
-from mellowmax import Boltzmann
-from mellowmax.deep import Network, Policy, reinforce, train
-from mellowmax.deep.reinforce import ADAM
+from mellowmax import Boltzmann, Mellowmax
+from mellowmax.deep import Network, Policy, dqn, reinforce, train
+from mellowmax.deep.optimiser import ADAM
 from mellowmax.environments import two_state
 
 SOFTMAX = Boltzmann(1.0)
-CARTPOLE = functools.partial(reinforce, batch=4, baseline="others", normalise=True)
+CARTPOLE = functools.partial(reinforce, batch=4, baseline="leave-one-out", normalise=True)
 TABULAR = functools.partial(reinforce, batch=4, baseline="network", discount=1.0)
+Q_SOFTMAX = Mellowmax(5.0)
+Q_LEARNING = {
+    "hidden": 8,
+    "depth": 1,
+    "capacity": 50,
+    "minibatch": 8,
+    "learning_starts": 20,
+    "train_frequency": 3,
+    "exploration_steps": 100,
+}
 
 
 def on_cartpole(softmax=SOFTMAX, rate=0.02, *, discount=None, **options):
@@ -31,6 +41,25 @@ def on_two_states(softmax=SOFTMAX, rate=0.05, *, optimiser=ADAM, discount=1.0, *
     """In a functional environment."""
     options = {"environment": two_state.params(), "max_steps": 32, **options}
     return train(TABULAR(softmax, rate, optimiser=optimiser, discount=discount), **options)
+
+
+def q_on_two_states(softmax=Q_SOFTMAX, rate=0.01, *, target=None, **options):
+    """Deep Q-learning in a functional environment."""
+    learner = dqn(softmax, rate, target=target, **Q_LEARNING)
+    options = {"environment": two_state.params(), "max_steps": 32, "episodes": 40, **options}
+    return train(learner, **options)
+
+
+def q_on_cartpole(softmax=Q_SOFTMAX, rate=0.01, **options):
+    """Deep Q-learning in a Gymnasium environment."""
+    options = {
+        "environment": "CartPole-v1",
+        "workers": 0,
+        "max_steps": 60,
+        "episodes": 8,
+        **options,
+    }
+    return train(dqn(softmax, rate, **Q_LEARNING), **options)
 
 
 def assert_same(one, other, at=..., other_at=...):

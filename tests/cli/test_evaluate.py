@@ -21,8 +21,8 @@ from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, deep
 from mellowmax.cli import evaluate as command
 from mellowmax.deep import HeldTemperature
 from mellowmax.deep.checkpoint import BlockState, block_path, describe, save
-from mellowmax.deep.episode_log import EpisodeLog
-from mellowmax.deep.rollouts.rollouts import WIDTH
+from mellowmax.deep.log import EpisodeLog
+from mellowmax.deep.play.player import WIDTH
 
 RUNS = 2
 
@@ -38,9 +38,9 @@ def write_checkpoint(directory, softmax, environment="CartPole-v1"):
     learner = dataclasses.replace(deep.reinforce(Boltzmann(1.0), discount=0.99), softmax=softmax)
     learners = jax.tree.map(lambda x: np.full(WIDTH, x, np.float32), learner)
     keys, numbers = np.zeros((WIDTH, 2), np.uint32), np.arange(WIDTH)
-    rollouts = deep.GymnasiumRollouts("CartPole-v1")
+    place = deep.GymnasiumEnvironment("CartPole-v1")
     log = EpisodeLog.empty(RUNS, 10, 10)
-    description = describe(learners, environment, keys, numbers, rollouts, log)
+    description = describe(learners, environment, keys, numbers, place, log)
     state = learner.init(jax.random.key(0), 4, 2)
     states = jax.tree.map(lambda x: np.broadcast_to(x, (WIDTH, *x.shape)), state)
     save(block_path(directory, 0), description, BlockState(states, log))

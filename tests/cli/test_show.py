@@ -12,8 +12,8 @@ from commands import assert_one_sentence, call, rows
 from mellowmax import Mellowmax, deep
 from mellowmax._common import npz
 from mellowmax.deep.checkpoint import BlockState, block_path, describe, save
-from mellowmax.deep.episode_log import EpisodeLog
-from mellowmax.deep.rollouts.rollouts import WIDTH
+from mellowmax.deep.log import EpisodeLog
+from mellowmax.deep.play.player import WIDTH
 from mellowmax.environments import two_state as environment
 from mellowmax.mdp import MDP, chain, two_state
 from mellowmax.planning import Solution, solve
@@ -102,19 +102,19 @@ def test_a_checkpoint_as_a_directory_and_as_a_file(tmp_path):
     """Made up as well: three runs that have learned nothing from two batches of two episodes."""
     learner = deep.reinforce(Mellowmax(0.1), 0.02, batch=2, discount=0.9)
     learners = jax.tree.map(lambda x: np.full(WIDTH, x, np.float32), learner)
-    rollouts = deep.FunctionalRollouts(environment, environment.params(), 4)
+    place = deep.FunctionalEnvironment(environment, environment.params(), 4)
     keys, numbers = np.zeros((WIDTH, 2), np.uint32), np.arange(WIDTH)
     state = jax.eval_shape(lambda: learner.init(jax.random.key(0), 2, 2))
     state = jax.tree.map(lambda x: np.zeros((WIDTH, *x.shape), x.dtype), state)
     log = EpisodeLog.empty(3, 4, 2)
     for batch in np.arange(12, dtype=np.float32).reshape(2, 3, 2):
         log.add(range(3), batch, np.ones((3, 2), np.int32))
-    description = describe(learners, rollouts.name, keys, numbers, rollouts, log)
+    description = describe(learners, place.name, keys, numbers, place, log)
     save(block_path(tmp_path, 0), description, BlockState(state, log))
     text = shown(tmp_path)
     assert shown(tmp_path / "runs-00000.npz") == text
     said = rows(text)
-    assert said["training"] == f"REINFORCE in {rollouts.name}"
+    assert said["training"] == f"REINFORCE in {place.name}"
     assert said["softmax"] == "Mellowmax with 0.1"
     assert said["learning rate"] == "0.02"
     assert said["runs"] == "3"

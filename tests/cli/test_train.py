@@ -207,7 +207,7 @@ def test_what_is_written_is_what_is_said(undisturbed):
         (("CartPole-v1", "--softmax", "max", "--parameter", 2), "must not be given for max, got 2"),
         (("CartPole-v1", "--softmax", "max"), "got Max(), whose gradient is 0 wherever it exists"),
         (("CartPole-v1", "--parameter", 8, "--episodes", 25), "a multiple of the batch of 10"),
-        (("CartPole-v1", "--parameter", 8, "--baseline", "x"), "one of none, others, network"),
+        (("CartPole-v1", "--parameter", 8, "--baseline", "x"), "one of none, leave-one-out, n"),
         (("CartPole-v1", "--parameter", 8, "--runs", 0), "`--runs` must be a whole number in [1"),
         (("CartPole-v1", "--parameter", 8, "--seed", 2**32), "`--seed` must be a whole number in"),
         (("CartPole-v1", "--parameter", 8, "--out", "text/out"), "`--out` must be a directory tha"),

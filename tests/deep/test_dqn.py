@@ -1,4 +1,4 @@
-"""Deep Q-learning: its update by hand, its fixed point by planning, its runs by themselves."""
+"""Deep Q-learning: its update by hand, its fixed point by planning, its checkpoints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from mellowmax import Max, Mellowmax, mellowmax
 from mellowmax.cli.describe import describe_training
 from mellowmax.deep import (
     Dqn,
-    FunctionalRollouts,
     Replay,
     Transitions,
     dqn,
@@ -25,42 +24,13 @@ from mellowmax.deep import (
     reinforce,
     train,
 )
-from mellowmax.deep.loops import compiled
-from mellowmax.deep.loops.compiled import CompiledLoop
 from mellowmax.environments import two_state
 from mellowmax.mdp import garnet
 from mellowmax.planning import solve
-from trainings import assert_same
+from trainings import Q_LEARNING, Q_SOFTMAX, assert_same, q_on_cartpole, q_on_two_states
 
 GRADIENT = optax.identity()
 """Plain gradient descent."""
-SOFTMAX = Mellowmax(5.0)
-SMALL = {
-    "hidden": 8,
-    "depth": 1,
-    "capacity": 50,
-    "minibatch": 8,
-    "learning_starts": 20,
-    "train_frequency": 3,
-    "exploration_steps": 100,
-}
-
-
-def on_two_states(softmax=SOFTMAX, rate=0.01, *, target=None, **options):
-    learner = dqn(softmax, rate, target=target, **SMALL)
-    options = {"environment": two_state.params(), "max_steps": 32, "episodes": 40, **options}
-    return train(learner, **options)
-
-
-def on_cartpole(softmax=SOFTMAX, rate=0.01, **options):
-    options = {
-        "environment": "CartPole-v1",
-        "workers": 0,
-        "max_steps": 60,
-        "episodes": 8,
-        **options,
-    }
-    return train(dqn(softmax, rate, **SMALL), **options)
 
 
 def steps_of(rng, count, n_observations, n_actions):
@@ -85,7 +55,7 @@ update = jax.jit(Dqn.update)
     ("rate", "optimiser"), [(0.1, GRADIENT), (None, optax.sgd(0.1))], ids=["gradient", "whole"]
 )
 def test_an_update_is_the_one_of_paper_and_pencil(rng, rate, optimiser):
-    """One layer and plain gradient descent: the weights move by the errors times what was seen.
+    """One layer and plain gradient descent: the weights move by the errors times the observations.
 
     Some errors are beyond where Huber's loss is linear, and count as much as one there.
     """
@@ -94,22 +64,24 @@ def test_an_update_is_the_one_of_paper_and_pencil(rng, rate, optimiser):
     steps = steps_of(rng, 16, 4, 3)
     layer = state.network.layers[0]
     weight, bias = (np.asarray(x, np.float64) for x in (layer.weight, layer.bias))
-    seen, action, reward, terminated, after = (np.asarray(x) for x in steps)
+    before, action, reward, terminated, after = (np.asarray(x) for x in steps)
     later = mellowmax(after @ weight.T + bias, 3.0)
     targets = reward + 0.9 * np.where(terminated, 0, later)
-    errors = (seen @ weight.T + bias)[np.arange(16), action] - targets
+    errors = (before @ weight.T + bias)[np.arange(16), action] - targets
     assert terminated.any()
     assert {*(abs(errors) > 0.5)} == {False, True}
     slopes = np.clip(errors, -0.5, 0.5)[:, None] * np.eye(3)[action] / 16
     learned = update(learner, state, steps).network.layers[0]
-    np.testing.assert_allclose(learned.weight, weight - 0.1 * slopes.T @ seen, atol=1e-6)
+    np.testing.assert_allclose(learned.weight, weight - 0.1 * slopes.T @ before, atol=1e-6)
     np.testing.assert_allclose(learned.bias, bias - 0.1 * slopes.sum(0), atol=1e-6)
 
 
 def test_a_training_with_a_whole_optimiser_is_shown_and_resumed(tmp_path):
     """It earns what the same optimiser earns with the learning rate outside."""
-    outside = on_two_states(rate=0.01, runs=2, episodes=40)
-    learner = dqn(SOFTMAX, optimiser=optax.adam(0.01, np.float32(0.9), np.float32(0.999)), **SMALL)
+    outside = q_on_two_states(rate=0.01, runs=2, episodes=40)
+    learner = dqn(
+        Q_SOFTMAX, optimiser=optax.adam(0.01, np.float32(0.9), np.float32(0.999)), **Q_LEARNING
+    )
     for episodes in (20, 40):
         result = train(learner, two_state.params(), episodes=episodes, runs=2, max_steps=32,
                        checkpoint=tmp_path)  # fmt: skip
@@ -127,8 +99,8 @@ def test_the_target_network_is_a_copy_of_some_updates_ago(rng):
     weights, target = [np.asarray(state.network.layers[0].weight)], jax.jit(Dqn.targets)
     for count in range(1, 8):
         steps = steps_of(rng, 8, 4, 3)
-        seen, bias = np.asarray(steps.after), np.asarray(state.target.layers[0].bias)
-        values = (seen @ weights[(count - 1) // 3 * 3].T + bias).max(1)
+        after, bias = np.asarray(steps.next_observation), np.asarray(state.target.layers[0].bias)
+        values = (after @ weights[(count - 1) // 3 * 3].T + bias).max(1)
         wanted = steps.reward + 0.9 * np.where(steps.terminated, 0, values)
         np.testing.assert_allclose(target(learner, state, steps), wanted, atol=1e-6)
         state = update(learner, state, steps)
@@ -138,8 +110,8 @@ def test_the_target_network_is_a_copy_of_some_updates_ago(rng):
 
 def test_a_target_network_that_is_copied_after_each_update_is_none():
     """In an array of settings, where some have one."""
-    both = on_two_states(target=np.array([1, 5]), runs=2)
-    without = on_two_states(runs=2)
+    both = q_on_two_states(target=np.array([1, 5]), runs=2)
+    without = q_on_two_states(runs=2)
     assert_same(without, both, ..., 0)
     there, here = (x.policies.network.layers[0].weight for x in (both, without))
     assert (there[1] != here).any()
@@ -169,11 +141,11 @@ def test_exploration_falls_linearly():
     epsilons = [float(learner.epsilon(jnp.uint32(t))) for t in (0, 20, 80, 4000)]
     assert epsilons == pytest.approx([0.9, 0.7, 0.1, 0.1])
     network = learner.init(jax.random.key(0), 4, 2).network
-    seen = jnp.ones(4, jnp.float32)
-    best = int(jnp.argmax(network(seen)))
+    observation = jnp.ones(4, jnp.float32)
+    best = int(jnp.argmax(network(observation)))
     uniforms = (jnp.arange(1000, dtype=jnp.float32) + 0.5) / 1000
     act = jax.jit(jax.vmap(Dqn.act, (None, None, None, 0, None)))
-    actions = act(learner, network, jnp.uint32(20), uniforms, seen)
+    actions = act(learner, network, jnp.uint32(20), uniforms, observation)
     assert np.mean(np.asarray(actions) == best) == pytest.approx(1 - 0.7 / 2, abs=0.002)
 
 
@@ -230,66 +202,8 @@ def test_an_end_is_worth_nothing_and_a_cut_is_not_an_end():
     np.testing.assert_allclose(network(jnp.ones(1, jnp.float32)), [2.5, 3.0], atol=0.05)
 
 
-@pytest.mark.parametrize("learn", [on_two_states, on_cartpole])
-def test_a_run_is_the_same_alone_and_among_others(learn):
-    among = learn(Mellowmax(np.array([2.0, 5.0])), runs=3)
-    assert_same(learn(Mellowmax(5.0), runs=[2]), among, 0, (1, 2))
-    assert len({weights.tobytes() for weights in among.policies.network.layers[0].weight[0]}) == 3
-
-
-@pytest.mark.parametrize(
-    ("learn", "episodes"), [(on_two_states, 400), (on_cartpole, 60)], ids=["compiled", "stepped"]
-)
-def test_a_training_that_was_stopped_is_resumed_as_if_it_had_not_been(learn, episodes, tmp_path):
-    """In the middle of episodes, and after some episodes that were thought to be all."""
-    whole = learn(episodes=episodes, runs=2, seed=4)
-    assert np.isfinite(whole.returns).all()
-    for _ in range(2):
-        reports = []
-        part = learn(
-            episodes=episodes,
-            runs=2,
-            seed=4,
-            checkpoint=tmp_path / "stopped",
-            callback=lambda progress, reports=reports: reports.append(progress) or True,
-        )
-        played = np.isfinite(part.returns)
-        assert 0 < played.mean() < 1
-        np.testing.assert_array_equal(part.returns[played], whole.returns[played])
-    assert_same(learn(episodes=episodes, runs=2, seed=4, checkpoint=tmp_path / "stopped"), whole)
-    for count in (episodes // 3, episodes):
-        part = learn(episodes=count, runs=2, seed=4, checkpoint=tmp_path / "more")
-    assert_same(part, whole)
-
-
-def test_runs_side_by_side_in_one_program_learn_what_they_learn_alone(tmp_path, monkeypatch):
-    """As on an accelerator, in a block with more lanes than runs; up to rounding, on a CPU."""
-    alone = on_two_states(runs=3)
-    monkeypatch.setattr(CompiledLoop, "width", lambda *arguments: 4)
-    for episodes in (25, 40):  # after the first, runs are at different steps between two updates
-        result = on_two_states(runs=3, episodes=episodes, checkpoint=tmp_path)
-    np.testing.assert_array_equal(result.lengths, alone.lengths)
-    for x, y in zip(jax.tree.leaves(result.policies), jax.tree.leaves(alone.policies), strict=True):
-        np.testing.assert_allclose(x, y, atol=1e-4)
-    with np.load(tmp_path / "runs-00000.npz") as file:
-        assert {len(file[name]) for name in file["fields"] if name.startswith("state-")} == {3}
-
-
-def test_a_run_is_the_same_however_long_it_waits_for_its_next_episode(monkeypatch):
-    """Episodes of at most 5 steps, and 6 steps between two updates: most end in the middle."""
-    learner = dqn(SOFTMAX, 0.01, **SMALL | {"train_frequency": 6})
-    options = {"max_steps": 5, "episodes": 60, "runs": 2}
-    at_once = train(learner, two_state.params(), **options)
-    monkeypatch.setattr(compiled, "steps_to_begin", lambda *arguments: 3)
-    assert_same(train(learner, two_state.params(), **options), at_once)
-
-
-def test_a_run_in_another_process_is_the_same():
-    assert_same(on_cartpole(workers=1), on_cartpole())
-
-
 def test_the_policy_is_the_greedy_one_and_is_read_back(tmp_path):
-    result = on_two_states(runs=2, checkpoint=tmp_path)
+    result = q_on_two_states(runs=2, checkpoint=tmp_path)
     saved = load_policy(tmp_path, 1)
     assert saved.policy.softmax == Max()
     assert saved.softmax == Mellowmax(5.0)
@@ -302,27 +216,27 @@ def test_the_policy_is_the_greedy_one_and_is_read_back(tmp_path):
     values = saved.policy.network(jnp.float32([1, 0]))
     expected = (values == values.max()).astype(np.float32)
     np.testing.assert_array_equal(saved.policy.probabilities(jnp.float32([1, 0])), expected)
-    earned = evaluate(saved.policy, two_state.params(), episodes=8, max_steps=32)
-    assert earned.returns.shape == (8,)
+    played = evaluate(saved.policy, two_state.params(), episodes=8, max_steps=32)
+    assert played.returns.shape == (8,)
 
 
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (dqn(Max(), 0.01, **SMALL), "`softmax` was 'Mellowmax' and is 'Max', `omega` was 5.0 and "),
-        (dqn(Mellowmax(5.0), 0.01, target=9, **SMALL), "`target` was none and is 9.0$"),
-        (dqn(Mellowmax(5.0), 0.01, **SMALL | {"capacity": 51}), "`capacity` was 50 and is 51$"),
+        (dqn(Max(), 0.01, **Q_LEARNING), "`softmax` was 'Mellowmax' and is 'Max', `omega` was 5.0"),
+        (dqn(Mellowmax(5.0), 0.01, target=9, **Q_LEARNING), "`target` was none and is 9.0$"),
+        (dqn(Q_SOFTMAX, 0.01, **Q_LEARNING | {"capacity": 51}), "`capacity` was 50 and is 51$"),
         (reinforce(Mellowmax(5.0), 0.01), ".*`algorithm` was 'dqn' and is 'reinforce'"),
     ],
 )  # fmt: skip
 def test_a_checkpoint_of_another_training_is_refused(learner, message, tmp_path):
-    on_two_states(checkpoint=tmp_path, episodes=10)
+    q_on_two_states(checkpoint=tmp_path, episodes=10)
     rule = "^`checkpoint` must be of a training with the same settings, got another in '.*npz': "
     with pytest.raises(ValueError, match=rule + message):
         train(learner, two_state.params(), max_steps=32, episodes=10, checkpoint=tmp_path)
 
 
-@pytest.mark.parametrize("learn", [on_two_states, on_cartpole])
+@pytest.mark.parametrize("learn", [q_on_two_states, q_on_cartpole])
 def test_what_diverges_is_said_and_can_still_be_read(learn, tmp_path):
     message = "^the training has diverged: run 0 has a weight or a reward that is not finite after"
     with pytest.raises(FloatingPointError, match=message):
@@ -341,9 +255,9 @@ class Priceless(Stopping):
     rewards = 0
 
     def step(self, action):
-        seen, reward, *ends = super().step(action)
+        observation, reward, *ends = super().step(action)
         Priceless.rewards += 1
-        return seen, math.nan if Priceless.rewards == 5 else reward, *ends
+        return observation, math.nan if Priceless.rewards == 5 else reward, *ends
 
 
 def test_a_reward_that_is_no_number_ends_a_run(tmp_path):
@@ -352,44 +266,6 @@ def test_a_reward_that_is_no_number_ends_a_run(tmp_path):
     for _ in range(2):  # resumed, it has ended already
         with pytest.raises(FloatingPointError, match="a reward that is not finite after 4 steps;"):
             train(learner, Priceless, episodes=50, workers=0, checkpoint=tmp_path)
-
-
-class Launched:
-    """Count to the action; the first number comes of a step from the launch."""
-
-    @staticmethod
-    def launch(key):
-        return jnp.float32(-7)
-
-    @staticmethod
-    def reset(key, params):
-        return jnp.float32(0)
-
-    @staticmethod
-    def step(key, number, action, params):
-        after = jnp.where(number == -7, 0, number + 1)
-        return after, after, after >= 4
-
-    @staticmethod
-    def observe(number, params):
-        return number[None]
-
-
-def test_the_step_of_a_launch_is_none_of_the_episode():
-    params = collections.namedtuple("Params", "n_actions")(2)
-    learner = dqn(Max(), **SMALL)
-    result = train(learner, FunctionalRollouts(Launched, params), episodes=30)
-    assert (result.lengths == 4).all()
-    assert (result.returns == 1 + 2 + 3 + 4).all()
-
-
-class Playing:
-    """Rollouts of one's own."""
-
-    n_observations, n_actions, max_steps, discount, name = 1, 2, 3, 0.9, "own"
-
-    def play(self, policies, keys, done, until, batch):
-        return iter(())
 
 
 @pytest.mark.parametrize(
@@ -416,11 +292,6 @@ def test_a_bad_argument_is_one_sentence(arguments, message):
     with pytest.raises((ValueError, TypeError)) as error:
         dqn(**{"softmax": Max(), **arguments})
     assert str(error.value) == message
-
-
-def test_rollouts_that_play_whole_episodes_are_refused():
-    with pytest.raises(ValueError, match=r"^`environment` must be a functional one or Gymnasium's"):
-        train(dqn(Max()), Playing(), episodes=4)
 
 
 @pytest.mark.release

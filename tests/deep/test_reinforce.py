@@ -22,7 +22,7 @@ from mellowmax.deep import (
     ReinforceState,
     reinforce,
 )
-from mellowmax.deep.episodes import _earned_by_halves, _earned_step_by_step
+from mellowmax.deep.episodes import _returns_by_halves, _returns_step_by_step
 
 gradient = functools.partial(
     jax.jit(Reinforce.gradient), reinforce(Boltzmann(1.0))
@@ -126,7 +126,7 @@ def weighed_by_hand(softmax, episodes, weights, betas=None):
 
 def behind_the_end_is_zero(episodes, seed=1):
     rng = np.random.default_rng(seed)
-    return np.where(episodes.live(), rng.normal(size=episodes.actions.shape), 0.0)
+    return np.where(episodes.mask(), rng.normal(size=episodes.actions.shape), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_policy_with_steps_has_the_gradient_zero(softmax):
     greedy = outputs(net, episodes.observations).argmax(-1).astype(np.int32)
     episodes = Episodes(
         episodes.observations,
-        np.where(episodes.live(), greedy, episodes.actions),
+        np.where(episodes.mask(), greedy, episodes.actions),
         episodes.rewards,
         episodes.lengths,
     )
@@ -432,11 +432,11 @@ def test_a_baseline_network_does_not_change_the_expectation(softmax, reward_to_g
 def test_the_other_episodes_as_a_baseline_do_not_change_the_expectation(reward_to_go):
     settings = {"discount": 0.9, "reward_to_go": reward_to_go, "batch": 2}
     without = expectation(reinforce(Boltzmann(2.0), **settings), STATE)
-    others = reinforce(Boltzmann(2.0), baseline="others", **settings)
+    others = reinforce(Boltzmann(2.0), baseline="leave-one-out", **settings)
     assert_close(expectation(others, STATE, size=2), without, rtol=1e-9, atol=1e-11)
 
 
-def earned_by_hand(episodes, discount):
+def returns_by_hand(episodes, discount):
     result = np.zeros(episodes.rewards.shape)
     for t, i in steps_of(episodes):
         for later in range(t, episodes.lengths[i]):
@@ -445,11 +445,11 @@ def earned_by_hand(episodes, discount):
 
 
 @pytest.mark.parametrize("discount", [0.0, 0.7, 1.0])
-def test_what_is_earned_from_a_step_on(discount):
+def test_the_return_to_go(discount):
     episodes = some_episodes()
-    got = episodes.earned(discount)
-    np.testing.assert_allclose(got, earned_by_hand(episodes, discount), rtol=1e-12, atol=1e-13)
-    assert (np.asarray(got)[~np.asarray(episodes.live())] == 0).all()
+    got = episodes.returns_to_go(discount)
+    np.testing.assert_allclose(got, returns_by_hand(episodes, discount), rtol=1e-12, atol=1e-13)
+    assert (np.asarray(got)[~np.asarray(episodes.mask())] == 0).all()
 
 
 @pytest.mark.parametrize("steps", [1, 7, 256])
@@ -458,7 +458,7 @@ def test_an_accelerator_adds_up_by_halves_what_a_cpu_adds_step_by_step(steps):
     discounts, rewards = rng.random((steps, 3)), rng.normal(size=(steps, 3))
     one, other = (
         function(jnp.asarray(discounts), jnp.asarray(rewards))
-        for function in (_earned_by_halves, _earned_step_by_step)
+        for function in (_returns_by_halves, _returns_step_by_step)
     )
     np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
     expected = sum(rewards[t] * np.prod(discounts[:t], axis=0) for t in range(steps))
@@ -472,37 +472,39 @@ def test_the_return_is_the_sum_of_the_rewards():
 
 
 @pytest.mark.parametrize("reward_to_go", [False, True])
-@pytest.mark.parametrize("baseline", ["none", "others", "network"])
-def test_the_advantage_is_what_is_earned_less_the_baseline(baseline, reward_to_go):
+@pytest.mark.parametrize("baseline", ["none", "leave-one-out", "network"])
+def test_the_advantage_is_the_return_minus_the_baseline(baseline, reward_to_go):
     episodes = some_episodes()
     learner = reinforce(
         Boltzmann(1.0), discount=0.8, reward_to_go=reward_to_go, baseline=baseline, batch=3
     )
     of_baseline = network(3, 3, 4, 1) if baseline == "network" else None
     got = advantages(learner, ReinforceState(STATE.network, of_baseline, None), episodes)
-    earned = earned_by_hand(episodes, 0.8)
+    returns = returns_by_hand(episodes, 0.8)
     if not reward_to_go:
-        earned[:] = earned[0]
-    expected = np.zeros_like(earned)
+        returns[:] = returns[0]
+    expected = np.zeros_like(returns)
     for t, i in steps_of(episodes):
         others = [j for j in range(3) if j != i]
         subtracted = {
             "none": lambda t, i: 0.0,
-            "others": lambda t, i, others=others: earned[t, others].mean(),
+            "leave-one-out": lambda t, i, others=others: returns[t, others].mean(),
             "network": lambda t, i: outputs(of_baseline, episodes.observations[t, i])[0],
         }[baseline]
-        expected[t, i] = earned[t, i] - subtracted(t, i)
+        expected[t, i] = returns[t, i] - subtracted(t, i)
     np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_normalised_advantages_have_mean_0_and_deviation_1():
     episodes = some_episodes(length=256, lengths=np.array([130, 1, 7], np.int32))
-    learner = reinforce(Boltzmann(1.0), discount=0.8, baseline="others", normalise=True, batch=3)
+    learner = reinforce(
+        Boltzmann(1.0), discount=0.8, baseline="leave-one-out", normalise=True, batch=3
+    )
     got = np.asarray(advantages(learner, STATE, episodes))
-    live = np.asarray(episodes.live())
-    assert abs(got[live].mean()) < 1e-13
-    assert got[live].std() == pytest.approx(1, abs=1e-13)
-    assert (got[~live] == 0).all()
+    mask = np.asarray(episodes.mask())
+    assert abs(got[mask].mean()) < 1e-13
+    assert got[mask].std() == pytest.approx(1, abs=1e-13)
+    assert (got[~mask] == 0).all()
 
 
 def test_normalising_equal_advantages_gives_0():
@@ -515,11 +517,11 @@ def test_normalising_equal_advantages_gives_0():
 def padded(episodes, length, seed):
     """The same episodes in float32 and in longer arrays, with large numbers behind their ends."""
     rng = np.random.default_rng(seed)
-    live = np.asarray(episodes.live())
+    mask = np.asarray(episodes.mask())
 
     def pad(array, behind):
         result = np.full((length, *array.shape[1:]), behind).astype(array.dtype)
-        result[: len(array)][live] = array[live]
+        result[: len(array)][mask] = array[mask]
         return result if array.dtype == np.int32 else result.astype(np.float32)
 
     return Episodes(
@@ -588,10 +590,10 @@ def test_what_is_behind_the_end_does_not_change_a_bit_of_mellowmax_s_gradient():
     """Whose loop looks at all rows at once."""
     net, episodes = network(0, 3, 4, 3), some_episodes(lengths=MANY)
     weights = behind_the_end_is_zero(episodes)
-    live = np.asarray(episodes.live())[..., None]
+    mask = np.asarray(episodes.mask())[..., None]
     grads = []
     for behind in (0.0, 1e-3, 1e3):
-        observations = np.where(live, episodes.observations, behind * episodes.observations)
+        observations = np.where(mask, episodes.observations, behind * episodes.observations)
         changed = dataclasses.replace(episodes, observations=observations)
         grads.append(gradient(Policy(net, Mellowmax(5.0)), changed, weights))
     for other in grads[1:]:
@@ -615,8 +617,8 @@ def test_numbers_do_not_depend_on_the_flag_for_64_bits():
         np.testing.assert_array_equal(x, y)
 
 
-def test_the_baseline_network_learns_what_will_be_earned():
-    """Of the variance of what is earned it explains nothing at first, and then nearly all."""
+def test_the_baseline_network_learns_the_return_to_go():
+    """It explains nothing of the variance of the return to go at first, and then nearly all."""
     lengths = np.array([100, 60, 80], np.int32)
     steps = np.arange(256)[:, None]
     left = np.maximum(lengths - steps, 0)
@@ -628,12 +630,12 @@ def test_the_baseline_network_learns_what_will_be_earned():
         lengths,
     )
     learner, state = learner_and_state(Boltzmann(0.0), 0.02, discount=1.0)
-    live = np.asarray(episodes.live())
-    earned = 0.1 * left[live]
+    mask = np.asarray(episodes.mask())
+    returns = 0.1 * left[mask]
 
     def unexplained(state):
-        missed = earned - outputs(state.baseline, observations)[live][:, 0]
-        return (missed**2).mean() / earned.var()
+        missed = returns - outputs(state.baseline, observations)[mask][:, 0]
+        return (missed**2).mean() / returns.var()
 
     before = unexplained(state)
     for _ in range(400):
@@ -669,10 +671,12 @@ UP_AND_DOWN = optax.multi_transform(
         ({"learning_rate": -0.5}, "`learning_rate` must be in [0, inf], got -0.5"),
         ({"learning_rate": np.nan}, "`learning_rate` must be in [0, inf], got nan"),
         ({"discount": 1.1}, "`discount` must be in [0, 1], got 1.1"),
-        ({"discount": np.array([0.5, -1.0])}, "`discount` must be in [0, 1], got [ 0.5 -1. ]"),
+        ({"discount": np.array([0.5, -1.0])}, "`discount` must be in [0, 1], got array([ 0.5, "
+         "-1. ])"),
         ({"batch": 0}, "`batch` must be a whole number of at least 1, got 0"),
         ({"batch": 2.5}, "`batch` must be a whole number of at least 1, got 2.5"),
-        ({"batch": 1, "baseline": "others"}, "`batch` must be a whole number of at least 2, got 1"),
+        ({"batch": 1, "baseline": "leave-one-out"}, "`batch` must be a whole number of at "
+         "least 2, got 1"),
         ({"hidden": 0}, "`hidden` must be a whole number of at least 1, got 0"),
         ({"depth": -1}, "`depth` must be a whole number of at least 0, got -1"),
         ({"optimiser": "adam"}, "`optimiser` must be an optax transformation, got 'adam'"),
@@ -685,7 +689,8 @@ UP_AND_DOWN = optax.multi_transform(
         ({"optimiser": optax.polyak_sgd()}, "`optimiser` must make steps of gradients and weights "
          "alone, got one that fails: scale_by_polyak.<locals>.update_fn() missing 1 required "
          "keyword-only argument: 'value'"),
-        ({"baseline": "mean"}, "`baseline` must be one of none, others, network, got 'mean'"),
+        ({"baseline": "mean"}, "`baseline` must be one of none, leave-one-out, network, got "
+         "'mean'"),
         ({"through_temperature": False}, "`through_temperature` must be True for a softmax other "
          "than Mellowmax, got False for Boltzmann(beta=1.0)"),
     ],

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mellowmax import Boltzmann
-from mellowmax.deep import FunctionalRollouts, reinforce, train
+from mellowmax.deep import FunctionalEnvironment, reinforce, train
 from mellowmax.environments.gymnax import functional
 
 AS_GYMNAX_EXPECTS = {
@@ -53,18 +53,18 @@ def test_cartpole_moves_as_gymnasium_s_does(gymnax):
 @pytest.mark.parametrize("name", ["CartPole-v1", "Breakout-MinAtar", "FourRooms-misc"])
 def test_an_environment_is_trained_in(gymnax, name):
     env, params = gymnax.make(name)
-    rollouts = FunctionalRollouts(*functional(env, params), max_steps=20)
+    environment = FunctionalEnvironment(*functional(env, params), max_steps=20)
     seen = env.observation_space(params).shape
-    assert rollouts.n_observations == np.prod(seen)
-    assert rollouts.n_actions == env.num_actions
-    result = train(reinforce(Boltzmann(1.0), batch=2), rollouts, episodes=4, runs=2)
+    assert environment.n_observations == np.prod(seen)
+    assert environment.n_actions == env.num_actions
+    result = train(reinforce(Boltzmann(1.0), batch=2), environment, episodes=4, runs=2)
     assert np.isfinite(result.returns).all()
     assert ((result.lengths > 0) & (result.lengths <= 20)).all()
 
 
 def test_environments_of_other_names_have_other_checkpoints(gymnax):
     made = [functional(*gymnax.make(name)) for name in ("CartPole-v1", "Acrobot-v1")]
-    names = {FunctionalRollouts(*one, max_steps=5).name for one in made}
+    names = {FunctionalEnvironment(*one, max_steps=5).name for one in made}
     assert len(names) == 2
 
 

@@ -19,6 +19,7 @@ from .result import Result, print_result, progress_unless
 
 if TYPE_CHECKING:
     from .. import deep
+    from ..deep.environment import PlayableEnvironment
 
 __all__ = ["evaluate"]
 
@@ -67,7 +68,7 @@ def evaluate(
                 check_film("--render", render, force=force)
             keep_compiled_programs()
             from .. import deep
-            from ..deep.rollouts import make_rollouts
+            from ..deep.environment import environment_of
             from .film import Film
 
             checks.whole("episodes", episodes, 1)
@@ -75,7 +76,7 @@ def evaluate(
             directory, number = _find(checkpoint, checks.whole("run", run, 0))
             saved = deep.load_policy(directory, number)
             there = environment or _environment_of(saved)
-            _check_fit(saved, make_rollouts(there, max_steps), there)
+            _check_fit(saved, environment_of(there, max_steps), there)
             film = None
             if render is not None:
                 pictures = deep.watch(saved.policy, there, seed=seed, max_steps=max_steps)
@@ -173,9 +174,9 @@ class _Pace:
         return f"{text}, {time_left(each * (progress.total - progress.episodes))}"
 
 
-def _check_fit(saved: deep.SavedPolicy, rollouts: deep.Rollouts, environment: str) -> None:
+def _check_fit(saved: deep.SavedPolicy, made: PlayableEnvironment, environment: str) -> None:
     """Raise unless a policy has the observations and actions of an environment."""
-    fits, there = ((x.n_observations, x.n_actions) for x in (saved, rollouts))
+    fits, there = ((x.n_observations, x.n_actions) for x in (saved, made))
     if fits != there:
         rule = f"`ENV` must have {fits[0]} observations and {fits[1]} actions, as the training had"
         raise ValueError(f"{rule}, got {there[0]} and {there[1]} in {environment!r}")

@@ -116,7 +116,7 @@ def train(
     batch: Annotated[int | None, _option("reinforce: episodes in an update.", "10")] = None,
     baseline: Annotated[
         str | None,
-        _option("reinforce: what to subtract from returns: none, others or network.", "none"),
+        _option("reinforce: the baseline of returns: none, leave-one-out or network.", "none"),
     ] = None,
     normalise: Annotated[
         bool | None,

@@ -1,31 +1,39 @@
 """Policy gradient and deep Q-learning with any softmax.
 
 `reinforce` makes a learner whose policy is a network with the softmax as its last layer (section
-7.3), `dqn` one whose targets have the softmax's value in place of the maximum. `train` lets runs of
-it learn in an environment, `evaluate` says what a policy earns. An environment is a functional one
-of the library, an MDP, the id of a Gymnasium environment or a function that makes one, or
-`Rollouts` of an environment of your own.
+7.3), `dqn` a learner whose targets have the softmax's value in place of the maximum. `train` lets
+runs of a learner learn in an environment, `evaluate` plays with the policy that was learned. An
+environment is a functional one of the library, an MDP, the id of a Gymnasium environment or a
+function that makes one, or a `FunctionalEnvironment` of your own.
+
+A reader can take the modules in this order. `network`, `policy_gradient`, `replay` and `optimiser`
+are the parts of the two learners, `reinforce` and `dqn`; all of them are pure functions of one run.
+`environment` says what an environment is, `play` has the four ways of playing in one, and `keys`
+every random key. `train` and `worker` put them together, with the help of `log`, `progress` and
+`checkpoint`.
 """
+
+from typing import TYPE_CHECKING
 
 from .._common.extras import needed_by
 
 with needed_by("mellowmax.deep", "jax"):
     from .checkpoint import SavedPolicy, load_policy
+    from .deprecated import deprecated
     from .dqn import Dqn, DqnState, dqn
-    from .episodes import Episodes
+    from .environment import (
+        FunctionalEnvironment,
+        GymnasiumEnvironment,
+        Rollouts,
+        VectorEnvironment,
+    )
+    from .episodes import Episodes, Round
     from .evaluate import EvaluateProgress, Evaluation, evaluate, watch
     from .network import HeldTemperature, Network, Policy
     from .progress import TrainProgress
     from .reinforce import Reinforce, ReinforceState, reinforce
     from .replay import Replay, Transitions
     from .result import DeepResult
-    from .rollouts import (
-        FunctionalRollouts,
-        GymnasiumRollouts,
-        Played,
-        Rollouts,
-        VectorRollouts,
-    )
     from .train import train
 
 __all__ = [
@@ -35,20 +43,20 @@ __all__ = [
     "Episodes",
     "EvaluateProgress",
     "Evaluation",
-    "FunctionalRollouts",
-    "GymnasiumRollouts",
+    "FunctionalEnvironment",
+    "GymnasiumEnvironment",
     "HeldTemperature",
     "Network",
-    "Played",
     "Policy",
     "Reinforce",
     "ReinforceState",
     "Replay",
     "Rollouts",
+    "Round",
     "SavedPolicy",
     "TrainProgress",
     "Transitions",
-    "VectorRollouts",
+    "VectorEnvironment",
     "dqn",
     "evaluate",
     "load_policy",
@@ -56,3 +64,10 @@ __all__ = [
     "train",
     "watch",
 ]
+
+
+if not TYPE_CHECKING:  # which would take any name for a former one
+
+    def __getattr__(name: str) -> type:
+        """The former names, with a warning."""
+        return deprecated(name)

@@ -24,10 +24,11 @@ from .._common.schema import Field, json_object, matching, shown
 from .._common.text import shortened, visible
 from ..softmax import SOFTMAXES, Max, Softmax
 from .dqn import Dqn
-from .episode_log import EpisodeLog
+from .environment import PlayableEnvironment
+from .learner import Learner
+from .log import EpisodeLog
 from .network import HeldTemperature, Network, Policy
-from .reinforce import Reinforce, ReinforceState
-from .rollouts.rollouts import Rollouts
+from .reinforce import FORMER_BASELINES, Reinforce, ReinforceState
 
 __all__ = [
     "BlockState",
@@ -44,17 +45,17 @@ __all__ = [
 KIND = "training"
 RULE = "`checkpoint` must be of a training with the same settings"
 MOST_SHOWN = 6
-"""How many numbers of as many runs a message has, or settings that differ."""
+"""The most numbers, or settings that differ, that a message lists."""
 LONGEST = 200
-"""Characters of a setting that a message has."""
+"""The most characters of a setting in a message."""
 KINDS: dict[str, type[Softmax]] = {
     **{kind.__name__: kind for kind in SOFTMAXES.values()},
     HeldTemperature.__name__: HeldTemperature,
 }
-"""The softmaxes of the library by the names of their classes, which is what files have; of others
-they have the full name."""
+"""The softmaxes of the library by the names of their classes, by which files name them; other
+softmaxes have their full names."""
 NUMBERS = ("learning_rate", "discount", "target")
-"""What a learner has of each run, beside the softmax's parameters."""
+"""The numbers of a learner that each run has, apart from the softmax's parameters."""
 SCHEMA = {
     "settings": Field("text"),
     "parameters": Field("number", "P W"),
@@ -73,7 +74,7 @@ SCHEMA = {
     "state-*": Field("value", "L ..."),
 }
 """The arrays of a checkpoint of `W` lanes, `R` of which have a run. A whole optimiser has its own
-learning rate."""
+learning rate. `others` are the numbers of a learner that adds some to one of the library."""
 SIZE = Field("whole number", least=1)
 SETTINGS = {
     "softmax": Field("text"),
@@ -88,14 +89,14 @@ SETTINGS = {
     "depth": Field("whole number", least=0),
     "*": Field("value"),
 }
-"""Its settings, which are JSON."""
+"""The settings of a checkpoint, which are JSON."""
 OF_ALGORITHM = {
     "reinforce": {"batch": SIZE, "baseline": Field("text")},
     "dqn": {"minibatch": SIZE, "train_frequency": SIZE, "capacity": SIZE},
 }
-"""Those that an algorithm has for itself."""
+"""The settings of one algorithm."""
 Description: TypeAlias = dict[str, str | npt.NDArray[Any]]
-"""All that decides on what the runs of a block learn."""
+"""Everything that decides what the runs of a block learn."""
 
 
 @dataclasses.dataclass
@@ -103,11 +104,19 @@ class BlockState:
     """What the runs of a block have learned, and the episodes they have played."""
 
     states: Any
-    """Of all lanes of the block: a tree of arrays, the network's first."""
+    """What all lanes of the block have learned: a tree of arrays, those of the policy's network
+    first."""
     log: EpisodeLog
-    """Of the lanes that have a run."""
+    """The log of the lanes that have a run."""
     first: int = 0
-    """The number of its first lane among those of all blocks."""
+    """The number of the block's first lane among those of all blocks."""
+    playing: Any = None
+    """The episodes that are under way, as `Player.begin` makes them."""
+
+    def leaves(self) -> list[Any]:
+        """The arrays of the states and of the episodes under way, as a file has them."""
+        leaves: list[Any] = jax.tree.leaves((self.states, self.playing))
+        return leaves
 
 
 def block_path(directory: str | Path, first_lane: int) -> Path:
@@ -116,24 +125,24 @@ def block_path(directory: str | Path, first_lane: int) -> Path:
 
 
 def describe(
-    learners: Reinforce | Dqn,
-    environment: str,
+    learners: Learner,
+    name: str,
     key_data: npt.NDArray[np.uint32],
     numbers: npt.NDArray[np.uint32],
-    rollouts: Rollouts,
+    environment: PlayableEnvironment,
     log: EpisodeLog,
 ) -> Description:
-    """All that decides on what the runs of a block learn, as arrays and text.
+    """Everything that decides what the runs of a block learn, as arrays and text.
 
-    Of an optimiser, and of a function that makes an environment, only the kind is known.
+    An optimiser, and a function that makes an environment, are known by their kind only.
 
     Args:
-        learners: with an axis of lanes first.
-        environment: its name.
-        key_data: of the settings of the lanes.
-        numbers: of the runs.
-        rollouts: of the environment.
-        log: what is kept of the episodes.
+        learners: the learners of the lanes, with an axis of lanes first.
+        name: the name of the environment.
+        key_data: the data of the keys of the lanes' settings.
+        numbers: the numbers of the runs.
+        environment: the environment, from `environment_of`.
+        log: the log of the episodes.
 
     Raises:
         ValueError: for a softmax with parameters that are more than a number each.
@@ -141,19 +150,19 @@ def describe(
     softmax = learners.softmax
     text = {
         "softmax": _name(softmax),
-        "environment": environment,
-        "observations": rollouts.n_observations,
-        "actions": rollouts.n_actions,
-        "max_steps": rollouts.max_steps,
+        "environment": name,
+        "observations": environment.n_observations,
+        "actions": environment.n_actions,
+        "max_steps": environment.max_steps,
         "bin": log.bin,
         "solved_return": log.solved_return,
     }
-    kind = Dqn if isinstance(learners, Dqn) else Reinforce
-    known = [field.name for field in dataclasses.fields(kind)]
-    if kind is Dqn:
+    known, more = _parts(learners)
+    if isinstance(known, Dqn):
         text["algorithm"] = "dqn"
     apart = {"softmax", "optimiser", *NUMBERS}
-    text |= {name: getattr(learners, name) for name in known if name not in apart}
+    names = [field.name for field in dataclasses.fields(known)]
+    text |= {name: getattr(known, name) for name in names if name not in apart}
     leaves = jax.tree_util.tree_leaves_with_path(softmax)
     parameters = [leaf for _, leaf in leaves]
     if any(np.ndim(leaf) != 1 for leaf in parameters):
@@ -161,9 +170,8 @@ def describe(
         raise ValueError(f"{rule}, got {softmax!r}")
     if text["softmax"] not in KINDS:
         text["parameters"] = [jax.tree_util.keystr(path, simple=True) for path, _ in leaves]
-    own = [x.name for x in dataclasses.fields(learners) if x.name not in known]
-    others = jax.tree.leaves([getattr(learners, name) for name in own])  # of a class of one's own
-    numbers_of = {name: getattr(learners, name, None) for name in NUMBERS}
+    others = jax.tree.leaves(more)
+    numbers_of = {name: getattr(known, name, None) for name in NUMBERS}
     return {
         "settings": json.dumps(text),
         "parameters": np.stack(parameters) if parameters else np.zeros((0, len(key_data))),
@@ -174,8 +182,17 @@ def describe(
     }
 
 
+def _parts(learners: Learner) -> tuple[Reinforce | Dqn, list[Any]]:
+    """A learner of the library, and what a learner that is made of it adds to it."""
+    if isinstance(learners, Reinforce | Dqn):
+        return learners, []
+    parts = [getattr(learners, field.name) for field in dataclasses.fields(learners)]  # type: ignore[arg-type]
+    (known,) = (part for part in parts if isinstance(part, Reinforce | Dqn))
+    return known, [part for part in parts if part is not known]
+
+
 def _name(softmax: Softmax) -> str:
-    """What files call a softmax."""
+    """The name of a softmax in files."""
     kind = type(softmax)
     known = KINDS.get(kind.__name__) is kind
     return kind.__name__ if known else f"{kind.__module__}.{kind.__qualname__}"
@@ -185,10 +202,7 @@ def save(path: Path, description: Description, block: BlockState) -> None:
     """Write the state of a block, whole or not at all."""
     every = isinstance(block.states, ReinforceState)
     lanes = slice(None if every else len(block.log.done))  # a replay buffer is large
-    leaves = {
-        f"state-{i}": np.asarray(leaf)[lanes]
-        for i, leaf in enumerate(jax.tree.leaves(block.states))
-    }
+    leaves = {f"state-{i}": np.asarray(leaf)[lanes] for i, leaf in enumerate(block.leaves())}
     npz.write(path, KIND, {**description, **leaves, **block.log.arrays()})
 
 
@@ -203,6 +217,10 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         settings = json_object("settings", fields["settings"], SETTINGS)
         own = OF_ALGORITHM[settings.get("algorithm", "reinforce")]
         settings = json_object("settings", fields["settings"], SETTINGS | own)
+        if "baseline" in own and settings["baseline"] in FORMER_BASELINES:  # of mellowmax 0.1
+            settings["baseline"] = FORMER_BASELINES[settings["baseline"]]
+            written = json.loads(fields["settings"]) | {"baseline": settings["baseline"]}
+            fields = {**fields, "settings": json.dumps(written)}
         _check_log(settings, fields)
         _check_states(settings, fields)
         count = len(_parameter_names(settings))
@@ -262,7 +280,7 @@ def _check_states(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> Non
 
 
 def _states(fields: Mapping[str, Any]) -> list[npt.NDArray[Any]]:
-    """The leaves of the states of a block."""
+    """The arrays of the states of a block."""
     count = sum(name.startswith("state-") for name in fields)
     for i in range(count):
         if f"state-{i}" not in fields:
@@ -279,7 +297,7 @@ def load(path: Path, description: Description, initial: BlockState) -> BlockStat
         initial: the state that it would begin with.
 
     Raises:
-        ValueError: for a file of another training, or one that has come further.
+        ValueError: for a file of another training, or one with more episodes.
     """
     _, fields = read(path)
     _check_same(path, fields, description, initial)
@@ -287,11 +305,12 @@ def load(path: Path, description: Description, initial: BlockState) -> BlockStat
     if played > wanted:
         rule = "`episodes` must be no fewer than the checkpoint has"
         raise ValueError(f"{rule}, got {wanted} where {str(path)!r} has {played}")
-    leaves, tree = jax.tree.flatten(initial.states)
+    leaves, tree = jax.tree.flatten((initial.states, initial.playing))
     pairs = zip(map(jnp.asarray, _states(fields)), leaves, strict=True)
     whole = [x if len(x) == len(y) else y.at[: len(x)].set(x) for x, y in pairs]
     initial.log.restore(fields)
-    return BlockState(jax.tree.unflatten(tree, whole), initial.log, initial.first)
+    states, playing = jax.tree.unflatten(tree, whole)
+    return BlockState(states, initial.log, initial.first, playing)
 
 
 def _check_same(
@@ -313,7 +332,7 @@ def _check_same(
         ]
     elif had != has:
         differ = [f"{had} runs were trained together and now {has}, by `runs` and the device"]
-    leaves = jax.tree.leaves(initial.states)
+    leaves = initial.leaves()
     were, are = ([(x.dtype, x.shape[1:]) for x in states] for states in (_states(fields), leaves))
     if not differ and were != are:
         differ = ["`optimiser` was of another kind"]
@@ -324,12 +343,12 @@ def _check_same(
 
 
 def _shown(readable: Mapping[str, str], name: str) -> str:
-    """A setting as a message has it."""
+    """A setting as a message shows it."""
     return shortened(readable.get(name, "none"), LONGEST)
 
 
 def _lanes(description: Mapping[str, Any], first: int | None) -> dict[str, Any]:
-    """What is said of the first lanes of a block, or of all."""
+    """The description of the first lanes of a block, or of all."""
     last = {name: description[name][..., :first] for name in ("parameters", "others")}
     names = [name for name in ("keys", "numbers", *NUMBERS) if name in description]
     lanes = {name: description[name][:first] for name in names}
@@ -342,7 +361,7 @@ def _equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _readable(description: Mapping[str, str | npt.NDArray[Any]]) -> dict[str, str]:
-    """The settings of a training by the names that `reinforce`, `dqn` and `train` have for them."""
+    """The settings of a training, by the names of the arguments of its functions."""
     settings = json.loads(str(description["settings"]))
     names = _parameter_names(settings)
     settings.pop("parameters", None)
@@ -359,7 +378,7 @@ def _readable(description: Mapping[str, str | npt.NDArray[Any]]) -> dict[str, st
 
 
 def _parameter_names(settings: Mapping[str, Any]) -> list[str]:
-    """Those of the softmax of a training."""
+    """The names of the parameters of a training's softmax."""
     if "parameters" in settings:
         return list(settings["parameters"])
     if settings["softmax"] not in KINDS:
@@ -371,7 +390,7 @@ def _parameter_names(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _as_typed(values: npt.NDArray[Any]) -> str:
-    """What the lanes of a block have: one number for all, or one for each but those that repeat."""
+    """The numbers of the lanes of a block as one would type them: one for all, or a list."""
     last = int(np.flatnonzero(np.append(True, values[1:] != values[:-1]))[-1])
     with np.errstate(invalid="ignore"):  # of infinite parameters
         steps = np.diff(values[: last + 1])
@@ -391,10 +410,10 @@ class SavedPolicy:
 
     policy: Policy
     softmax: Softmax
-    """That of the learner. The policy is the softmax's own after `reinforce`, the greedy one after
-    `dqn`."""
+    """The softmax of the learner. The policy is the softmax's own after `reinforce`, and the greedy
+    one after `dqn`."""
     environment: str
-    """Where it was trained."""
+    """The name of the environment that it was trained in."""
     n_observations: int
     n_actions: int
 
@@ -406,9 +425,9 @@ def load_policy(
 
     Args:
         checkpoint: the directory that was given to `train`.
-        run: its number, counted from 0 over all runs of all settings.
-        softmax: needed where that of the training is of a class of your own: any softmax of this
-            class. Its parameters are taken from the checkpoint.
+        run: the number of the run, counted from 0 over all runs of all settings.
+        softmax: any softmax of the training's class, if that is a class of your own. Its parameters
+            are taken from the checkpoint.
 
     Raises:
         ValueError: if there is no such run, or for a softmax of another class than the training's.

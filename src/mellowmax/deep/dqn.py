@@ -1,16 +1,17 @@
 """Deep Q-learning, which learns from single steps, with any softmax in the targets.
 
-A network estimates the action values `Q(s, .)`. It plays epsilon-greedily; every step goes into a
-replay buffer, and every few steps the network is moved, on a minibatch from the buffer, towards
+A network estimates the action values `Q(s, .)`, and actions are epsilon-greedy in them. Every step
+goes into a replay buffer. Every few steps the network is updated on a minibatch from the buffer,
+towards the target
 
-    r + discount * softmax.value(Q'(s', .)),        and towards r alone where the episode ended.
+    r + discount * softmax.value(Q'(s', .)),        which is r alone where the episode ended.
 
-`Q'` is the target network, a copy of the network that is renewed every so many updates, or the
-network itself. With `Max` and a target network this is DQN. With `Mellowmax` and none it is
-DeepMellow, whose authors found the copy dispensable: mellowmax is a non-expansion that moves
-smoothly with the estimates, and it falls short of their maximum, which is biased upwards.
+`Q'` is the target network: a copy of the network that is renewed every `target` updates, or the
+network itself. With `Max` and a copy this is DQN. With `Mellowmax` and no copy it is DeepMellow,
+whose authors found the copy dispensable: mellowmax is a non-expansion, it moves smoothly with the
+estimates, and it is below their maximum, which is biased upwards.
 
-`Dqn` is pure functions of one run; it does not know where the steps come from.
+The methods of `Dqn` are pure functions of one run; they do not know where the steps come from.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any
+from dataclasses import field
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -30,8 +32,10 @@ from jax import lax
 from .._common import checks
 from .._common.discount import DEFAULT
 from .._rows.arguments import check_parameter
+from .._rows.pytrees import pytree
 from .._typing import ArrayLike
 from ..softmax import EpsilonGreedy, Max, Softmax
+from .learner import STATIC
 from .network import Network, Policy
 from .optimiser import ADAM, learning_rate_for, step
 from .replay import Replay, Transitions
@@ -45,60 +49,46 @@ class DqnState(eqx.Module):
     """The state of a run: its networks, its optimiser and its replay buffer."""
 
     network: Network
-    """The action values."""
+    """The network of the action values."""
     target: Network | None
-    """The copy that the targets are made with; None for the network itself."""
+    """The copy that the targets are computed with; None for the network itself."""
     optimiser: Any
     """The state of the optimiser."""
     updates: jax.Array
-    """How many there have been."""
-    sound: jax.Array
-    """Has everything been finite so far? An update by which a weight would not be is not made, and
-    the run has ended."""
+    """The number of updates so far."""
+    finite: jax.Array
+    """Have all weights and rewards been finite so far? If not, the run has ended; the update that
+    would have made a weight infinite or NaN was not made."""
     replay: Replay
-    """It counts the steps of the run, too."""
+    """The replay buffer, which also counts the steps of the run."""
 
 
-@functools.partial(
-    jax.tree_util.register_dataclass,
-    data_fields=["softmax", "learning_rate", "discount", "target"],
-    meta_fields=[
-        "hidden",
-        "depth",
-        "capacity",
-        "minibatch",
-        "learning_starts",
-        "train_frequency",
-        "first_epsilon",
-        "last_epsilon",
-        "exploration_steps",
-        "huber",
-        "optimiser",
-    ],
-)
+@pytree
 @dataclasses.dataclass(frozen=True)
 class Dqn:
     """A learner; made by `dqn`. Its methods are pure functions of one run."""
+
+    learns_from: ClassVar[Literal["steps"]] = "steps"
 
     softmax: Softmax
     learning_rate: jax.Array | float | None
     discount: jax.Array | float | None
     target: jax.Array | float | None
-    hidden: int
-    depth: int
-    capacity: int
-    minibatch: int
-    learning_starts: int
-    train_frequency: int
-    first_epsilon: float
-    last_epsilon: float
-    exploration_steps: int
-    huber: float
-    optimiser: optax.GradientTransformation
+    hidden: int = field(metadata=STATIC)
+    depth: int = field(metadata=STATIC)
+    capacity: int = field(metadata=STATIC)
+    minibatch: int = field(metadata=STATIC)
+    learning_starts: int = field(metadata=STATIC)
+    train_frequency: int = field(metadata=STATIC)
+    first_epsilon: float = field(metadata=STATIC)
+    last_epsilon: float = field(metadata=STATIC)
+    exploration_steps: int = field(metadata=STATIC)
+    huber: float = field(metadata=STATIC)
+    optimiser: optax.GradientTransformation = field(metadata=STATIC)
 
     @property
     def batch(self) -> int:
-        """How many episodes are logged at a time: each for itself."""
+        """Episodes are logged one by one."""
         return 1
 
     def init(self, key: jax.Array, n_observations: int, n_actions: int) -> DqnState:
@@ -128,48 +118,48 @@ class Dqn:
 
     def epsilon(self, step: jax.Array) -> jax.Array:
         """The probability of a random action at a step of the run."""
-        share = jnp.minimum(step.astype(jnp.float32) / max(1, self.exploration_steps), 1)
-        return self.first_epsilon + share * (self.last_epsilon - self.first_epsilon)
+        progress = jnp.minimum(step.astype(jnp.float32) / max(1, self.exploration_steps), 1)
+        return self.first_epsilon + progress * (self.last_epsilon - self.first_epsilon)
 
     def act(
-        self, network: Network, step: jax.Array, uniform: jax.Array, seen: jax.Array
+        self, network: Network, step: jax.Array, uniform: jax.Array, observation: jax.Array
     ) -> jax.Array:
-        """The action, epsilon-greedily, that a random number from 0 to 1 decides on.
+        """The epsilon-greedy action that a uniform random number chooses.
 
         Args:
-            network: of what has been learned so far.
+            network: the network of the action values.
             step: how many steps the run has taken.
-            uniform: the random number.
-            seen: what is seen before the action, `[D]`.
+            uniform: the random number, in [0, 1).
+            observation: the observation before the action, `[D]`.
         """
-        return Policy(network, EpsilonGreedy(self.epsilon(step))).act(uniform, seen)
+        return Policy(network, EpsilonGreedy(self.epsilon(step))).act(uniform, observation)
 
     def learn(self, state: DqnState, key: jax.Array, stepped: jax.Array | bool = True) -> DqnState:
-        """An update, if the steps that were recorded make one due.
+        """Make an update, if the number of steps in the replay buffer makes one due.
 
         Args:
             state: what has been learned so far.
             key: a JAX key, which draws the minibatch.
-            stepped: was a step recorded since the last time?
+            stepped: was a step added to the buffer since the last call?
         """
         steps = state.replay.count
-        due = stepped & state.sound & (steps % jnp.uint32(self.train_frequency) == 0)
+        due = stepped & state.finite & (steps % jnp.uint32(self.train_frequency) == 0)
         due &= steps >= jnp.uint32(max(1, self.learning_starts))
 
-        # The buffer is not among what is chosen from: it would be copied.
+        # `cond` would copy the buffer if it were among its operands.
         def update(rest: DqnState) -> DqnState:
             learned = self.update(rest, state.replay.sample(key, self.minibatch))
             leaves = jax.tree.leaves(learned.network)
-            sound = jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all()
-            kept: DqnState = jax.tree.map(lambda x, y: jnp.where(sound, x, y), learned, rest)
-            return dataclasses.replace(kept, sound=sound)
+            finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all()
+            kept: DqnState = jax.tree.map(lambda x, y: jnp.where(finite, x, y), learned, rest)
+            return dataclasses.replace(kept, finite=finite)
 
         rest = dataclasses.replace(state, replay=None)  # type: ignore[arg-type]
         learned: DqnState = lax.cond(due, update, lambda rest: rest, rest)
         return dataclasses.replace(learned, replay=state.replay)
 
     def update(self, state: DqnState, steps: Transitions) -> DqnState:
-        """A step of the optimiser.
+        """The state after a step of the optimiser.
 
         Args:
             state: what has been learned so far.
@@ -185,18 +175,18 @@ class Dqn:
         if target is not None:
             renewed = updates % jnp.asarray(self.target).astype(jnp.uint32) == 0
             target = jax.tree.map(lambda x, y: jnp.where(renewed, x, y), network, target)
-        return DqnState(network, target, optimiser, updates, state.sound, state.replay)
+        return DqnState(network, target, optimiser, updates, state.finite, state.replay)
 
     def targets(self, state: DqnState, steps: Transitions) -> jax.Array:
         """The targets of the values of the actions taken, `[B]`."""
         network = state.network if state.target is None else state.target
-        later = self.softmax.value(jax.vmap(network)(steps.after))
+        next_value = self.softmax.value(jax.vmap(network)(steps.next_observation))
         discount = jnp.asarray(DEFAULT if self.discount is None else self.discount, jnp.float32)
-        return steps.reward + discount * jnp.where(steps.terminated, 0, later)
+        return steps.reward + discount * jnp.where(steps.terminated, 0, next_value)
 
     def loss(self, network: Network, steps: Transitions, targets: jax.Array) -> jax.Array:
-        """The mean of Huber's loss of the errors: half their squares, and linear beyond `huber`."""
-        values = jax.vmap(network)(steps.seen)
+        """The mean Huber loss: half the squared error, and linear for errors beyond `huber`."""
+        values = jax.vmap(network)(steps.observation)
         taken = jax.nn.one_hot(steps.action, values.shape[-1], dtype=values.dtype)
         errors = (values * taken).sum(-1) - targets
         clipped = jnp.clip(errors, -self.huber, self.huber)
@@ -224,16 +214,16 @@ def dqn(
     """Deep Q-learning with the value of a softmax in its targets.
 
     `dqn(Max(), target=250)` is DQN with a target network; `dqn(Mellowmax(5.0))` is DeepMellow,
-    which has none. All of them play epsilon-greedily while they learn, and the policy that comes of
-    it is the greedy one.
+    which has none. While they learn, their actions are epsilon-greedy; the policy that is learned
+    is the greedy one.
 
     Args:
-        softmax: any. Its value stands where DQN has the maximum; its policy is not used.
-        learning_rate: multiplies the optimiser's steps; None for 0.001, or for that of the
-            optimiser if it has one of its own.
+        softmax: any softmax. Its value replaces DQN's maximum; its policy is not used.
+        learning_rate: multiplies the optimiser's steps; None for 0.001, or for the optimiser's own
+            learning rate if it has one.
         discount: from 0 to 1; None for the environment's own, or 0.99 where it has none.
-        target: updates between two copies of the network to the target network;
-            None for no target network. In an array of settings 1 is the same as None.
+        target: the number of updates after which the target network is renewed; None for no target
+            network. In an array of settings 1 is the same as None.
         hidden: units of a hidden layer.
         depth: the number of hidden layers.
         capacity: steps that the replay buffer can hold.
@@ -241,15 +231,17 @@ def dqn(
         learning_starts: steps of a run before its first update.
         train_frequency: steps from one update to the next.
         first_epsilon: the probability of a random action at the first step of a run.
-        last_epsilon: that from the step `exploration_steps` on; it falls linearly in between.
+        last_epsilon: the probability from the step `exploration_steps` on; before, it falls
+            linearly.
         exploration_steps: steps from the first epsilon to the last.
         huber: the error up to which the loss is half its square; beyond, it is linear. Infinity is
-            the squared loss, as in CleanRL; Stable-Baselines3 has 1. Without a target network a
-            small one may diverge: it is slow to correct estimates that are far too large.
-        optimiser: of optax, with or without a learning rate of its own: `optax.adam(0.02)`, for
-            which `learning_rate` must be None, or `optax.scale_by_adam()`, which it multiplies.
-            Which of the two it is shows when it is tried out on a gradient. Transformations can be
-            chained: `optax.chain(optax.clip_by_global_norm(10.0), optax.adam(0.02))`.
+            the squared loss, as in CleanRL; Stable-Baselines3 uses 1. Without a target network
+            learning may diverge at a small value, which corrects large errors slowly.
+        optimiser: an optax transformation, with or without a learning rate of its own:
+            `optax.adam(0.02)`, for which `learning_rate` must be None, or `optax.scale_by_adam()`,
+            which it multiplies. The optimiser is tried out on a gradient to see which it is.
+            Transformations can be chained:
+            `optax.chain(optax.clip_by_global_norm(10.0), optax.adam(0.02))`.
 
     Arrays of parameters, learning rates, discounts and targets that broadcast against each other
     make a grid of settings, each of which `train` runs.

@@ -1,9 +1,10 @@
-"""A batch of episodes as arrays, padded to the longest."""
+"""What playing hands on to learning: a batch of episodes as arrays, and a round of playing."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import warnings
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +12,13 @@ import numpy.typing as npt
 from jax import lax
 
 from .._rows.pytrees import pytree
+from .._typing import Integers
 
-__all__ = ["CHUNK", "Episodes", "padded_length"]
+__all__ = ["CHUNK", "Episodes", "Round", "padded_length"]
 
 CHUNK = 128
-"""Steps are worked on so many at a time. Sums over steps are sums over chunks, so that a run adds
-up the same numbers in the same order whatever the padding is."""
+"""Arrays of steps are worked on in chunks of this many. A sum over steps is a sum over chunks, so a
+run adds up the same numbers in the same order whatever the padding is."""
 
 
 @pytree
@@ -24,11 +26,11 @@ up the same numbers in the same order whatever the padding is."""
 class Episodes:
     """`B` episodes of at most `T` steps, of one run; arrays of many runs have another axis first.
 
-    Whatever stands behind the end of an episode counts for nothing.
+    The entries after the end of an episode are padding: no result depends on them.
     """
 
     observations: jax.Array | npt.NDArray[Any]
-    """`[T, B, D]`: what was seen before each action."""
+    """`[T, B, D]`: the observation before each action."""
     actions: jax.Array | npt.NDArray[Any]
     """`[T, B]`"""
     rewards: jax.Array | npt.NDArray[Any]
@@ -36,64 +38,112 @@ class Episodes:
     lengths: jax.Array | npt.NDArray[Any]
     """`[B]`: how many steps each episode has."""
 
-    def live(self) -> jax.Array:
-        """`[T, B]`: is this a step of its episode?"""
+    def mask(self) -> jax.Array:
+        """`[T, B]`: is this a step of its episode, and not padding?"""
         steps = jnp.arange(self.actions.shape[0], dtype=self.lengths.dtype)
         return steps[:, None] < self.lengths[None]
 
-    def earned(self, discount: jax.Array | float) -> jax.Array:
+    def returns_to_go(self, discount: jax.Array | float) -> jax.Array:
         """The discounted return from each step on, `[T, B]`; 0 after the end of an episode.
 
         Examples:
             >>> rewards = jnp.array([[1.0], [0.0], [2.0], [9.0]])
             >>> nothing = jnp.zeros((4, 1))
             >>> episodes = Episodes(nothing[..., None], nothing, rewards, lengths=jnp.array([3]))
-            >>> print(episodes.earned(0.5)[:, 0])
+            >>> print(episodes.returns_to_go(0.5)[:, 0])
             [1.5 1.  2.  0. ]
         """
-        rewards = jnp.where(self.live(), self.rewards, 0)
+        rewards = jnp.where(self.mask(), self.rewards, 0)
         discounts = jnp.full_like(rewards, discount)
-        earned: jax.Array = lax.platform_dependent(
-            discounts, rewards, cpu=_earned_step_by_step, default=_earned_by_halves
+        result: jax.Array = lax.platform_dependent(
+            discounts, rewards, cpu=_returns_step_by_step, default=_returns_by_halves
         )
-        return earned
+        return result
 
     def returns(self) -> jax.Array:
         """The sum of the rewards of each episode, `[B]`."""
-        return self.earned(jnp.ones((), self.rewards.dtype))[0]
+        return self.returns_to_go(jnp.ones((), self.rewards.dtype))[0]
+
+    def live(self) -> jax.Array:
+        """The former name of `mask`."""
+        _warn("live", "mask")
+        return self.mask()
+
+    def earned(self, discount: jax.Array | float) -> jax.Array:
+        """The former name of `returns_to_go`."""
+        _warn("earned", "returns_to_go")
+        return self.returns_to_go(discount)
 
     def __repr__(self) -> str:
         return f"Episodes(observations={self.observations.shape}, actions={self.actions.shape})"
 
 
-def _earned_step_by_step(discounts: jax.Array, rewards: jax.Array) -> jax.Array:
-    """What is earned from each step on, from the last step back to the first."""
+class Round(NamedTuple):
+    """A round of playing: episodes that have ended, and what was learned meanwhile.
+
+    A player of whole episodes fills in the first three fields, and the learner that is trained with
+    the episodes the others. A player whose learner learns from single steps has no `episodes` to
+    hand on, and fills in the rest.
+    """
+
+    lanes: Integers
+    """`[N]`: the lane that has played each of the `N` entries below. A lane with several entries
+    has them in the order in which it has played them. Lanes without a run may be among them, and
+    padding: a number that is no lane's, at least as large as their count."""
+    episodes: Episodes | None = None
+    """Whole episodes to learn from, with an axis of `N` first. They may be overwritten when the
+    next round is asked for."""
+    computed: int = 0
+    """How many steps were computed in this round, wasted ones included; 0 if they are not
+    counted."""
+    returns: Any = None
+    """`[N, B]`: the sum of the rewards of each episode."""
+    lengths: Any = None
+    """`[N, B]`: how many steps each episode has."""
+    states: Any = None
+    """What all lanes have learned by now."""
+    playing: Any = None
+    """The episodes that are still under way, if the player can be stopped within an episode."""
+    steps: int = 0
+    """How many steps of runs were played."""
+
+
+def _returns_step_by_step(discounts: jax.Array, rewards: jax.Array) -> jax.Array:
+    """The return from each step on, from the last step back to the first."""
 
     def back(later: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         discount, reward = now
-        earned = reward + discount * later
-        return earned, earned
+        result = reward + discount * later
+        return result, result
 
     nothing = jnp.zeros_like(rewards[0])
-    earned: jax.Array = lax.scan(back, nothing, (discounts, rewards), reverse=True)[1]
-    return earned
+    returns: jax.Array = lax.scan(back, nothing, (discounts, rewards), reverse=True)[1]
+    return returns
 
 
-def _earned_by_halves(discounts: jax.Array, rewards: jax.Array) -> jax.Array:
-    """The same in as many parts as it takes to halve the steps down to one: an accelerator takes
-    as long for a part as for a step.
+def _returns_by_halves(discounts: jax.Array, rewards: jax.Array) -> jax.Array:
+    """The same as an associative scan, in as many parts as the steps can be halved.
+
+    An accelerator takes as long for a part as for a step.
     """
 
     def join(later: Any, earlier: Any) -> tuple[jax.Array, jax.Array]:
-        (later_discount, later_earned), (discount, earned) = later, earlier
-        return discount * later_discount, earned + discount * later_earned
+        (later_discount, later_return), (discount, reward) = later, earlier
+        return discount * later_discount, reward + discount * later_return
 
-    earned: jax.Array = lax.associative_scan(join, (discounts, rewards), reverse=True)[1]
-    return earned
+    returns: jax.Array = lax.associative_scan(join, (discounts, rewards), reverse=True)[1]
+    return returns
+
+
+def _warn(old: str, new: str) -> None:
+    message = f"`Episodes.{old}` is now `Episodes.{new}`; the old name will go"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
 
 
 def padded_length(steps: int) -> int:
-    """How long arrays are that have room for so many steps: few lengths, few programs to compile.
+    """The length of arrays with room for this many steps.
+
+    There are few such lengths, so few programs are compiled.
 
     Examples:
         >>> [padded_length(n) for n in (1, 256, 257, 1000)]

@@ -1,4 +1,4 @@
-"""Evaluation of a policy: episodes without learning, and one of them as pictures."""
+"""Evaluation of a policy: episodes without learning, and an episode as pictures."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ import numpy.typing as npt
 
 from .._common import checks
 from .._common.evaluation import Evaluation
-from .._common.runs import evaluation_keys
 from .._common.threads import cores
 from .._typing import Key
-from .episode_log import EpisodeLog
+from .environment import Environment, PlayableEnvironment, environment_of
 from .episodes import Episodes
+from .keys import evaluation_keys
+from .log import EpisodeLog
 from .network import Policy
-from .rollouts.make import Environment, make_rollouts
-from .rollouts.rollouts import WIDTH, Rollouts
+from .play import EpisodePlayer, player_of
+from .play.player import WIDTH
 
 __all__ = ["EvaluateProgress", "Evaluation", "evaluate", "watch"]
 
@@ -35,13 +36,13 @@ class EvaluateProgress:
     """How far an evaluation has come."""
 
     episodes: int
-    """Played so far."""
+    """The number of episodes played so far."""
     total: int
-    """To be played."""
+    """The number of episodes to be played."""
     mean_return: float
-    """Of those that were played; short episodes are the first to be."""
+    """The mean return of the episodes played so far, of which short ones are the first."""
     seconds: float
-    """Since the start."""
+    """The time since the start."""
 
 
 def evaluate(
@@ -59,11 +60,11 @@ def evaluate(
     Args:
         policy: such as one of `DeepResult.policies`, or `load_policy(checkpoint).policy`.
         environment: as for `train`; what the policy sees and does must have the same size there.
-        episodes: how many.
+        episodes: how many episodes to play.
         seed: a whole number, or a JAX key. No episode of a training is played again.
         max_steps: as for `train`.
         workers: as for `train`.
-        callback: called with the progress, whenever some episodes have been played.
+        callback: called with the progress whenever some episodes have been played.
 
     Returns:
         The return and the length of each episode. Returns are not discounted.
@@ -84,19 +85,21 @@ def evaluate(
     episodes = checks.whole("episodes", episodes, 1)
     if callback is not None:
         checks.function("callback", callback, "a function or None")
-    rollouts = make_rollouts(environment, max_steps, workers, default_workers=cores())
-    _check_sizes(policy, rollouts)
+    made = environment_of(environment, max_steps, workers, default_workers=cores())
+    _check_sizes(policy, made)
     keys = evaluation_keys(seed, 0, WIDTH)
+    player: EpisodePlayer = player_of("episodes", made)
     policies = jax.tree.map(lambda x: jnp.broadcast_to(x, (WIDTH, *np.shape(x))), policy)
     lanes = min(WIDTH, -(-episodes // BATCH))
     until = -(-episodes // (lanes * BATCH))
     log = EpisodeLog.empty(lanes, until * BATCH, BATCH)
     since = time.monotonic()
-    rounds = rollouts.play(lambda: policies, keys, [0] * lanes, until, BATCH)
+    rounds = player.episodes(lambda: policies, keys, [0] * lanes, until, BATCH)
     with contextlib.closing(rounds):
-        for played in rounds:
-            batch = played.episodes
-            log.add(played.lanes, np.asarray(_returns(batch)), np.asarray(batch.lengths))
+        for round in rounds:
+            batch = round.episodes
+            assert batch is not None
+            log.add(round.lanes, np.asarray(_returns(batch)), np.asarray(batch.lengths))
             if callback is not None:
                 count = min(int((log.lengths > 0).sum()), episodes)
                 mean = float(np.nanmean(log.returns, dtype=np.float64))
@@ -106,18 +109,18 @@ def evaluate(
 
 @functools.partial(jax.jit)
 def _returns(episodes: Episodes) -> jax.Array:
-    """Of the episodes of some lanes, `[L, B]`."""
+    """The returns of the episodes of some lanes, `[L, B]`."""
     returns: jax.Array = jax.vmap(Episodes.returns)(episodes)
     return returns
 
 
-def _check_sizes(policy: Policy, rollouts: Rollouts) -> None:
+def _check_sizes(policy: Policy, environment: PlayableEnvironment) -> None:
     """Raise unless a policy fits an environment."""
     layers = policy.network.layers
     if axes := layers[0].weight.shape[:-2]:
         raise ValueError(f"`policy` must be one policy, got many with the axes {axes}")
     fits = (layers[0].weight.shape[-1], layers[-1].weight.shape[-2])
-    wanted = (rollouts.n_observations, rollouts.n_actions)
+    wanted = (environment.n_observations, environment.n_actions)
     if fits != wanted:
         raise ValueError(
             f"`policy` must be of {wanted[0]} observations and {wanted[1]} actions to play in "
@@ -132,29 +135,29 @@ def watch(
 
     Args:
         policy: as for `evaluate`.
-        environment: the id of one that can show itself as an array.
-        seed: of the episode and of the actions.
+        environment: the id of an environment that can be rendered as an array.
+        seed: the seed of the episode and of the actions.
         max_steps: as for `evaluate`.
 
     Returns:
         A generator of pictures, `[height, width, 3]`, each with the sum of the rewards up to it.
 
     Raises:
-        ValueError: for an environment that cannot show itself, or that the policy does not fit.
+        ValueError: for an environment that cannot be rendered, or that the policy does not fit.
     """
     checks.instance("policy", policy, Policy, "a Policy")
     checks.instance("environment", environment, str, "the id of a Gymnasium environment")
     seed = checks.whole("seed", seed, 0)
-    rollouts = make_rollouts(environment, max_steps)
+    made = environment_of(environment, max_steps)
     from ..environments.fleet.flatten import make_flat
 
-    _check_sizes(policy, rollouts)
+    _check_sizes(policy, made)
     with contextlib.closing(make_flat(environment)) as env:
         modes = env.metadata.get("render_modes", [])
     if "rgb_array" not in modes:
         rule = "`environment` must have the render mode 'rgb_array' to be watched"
         raise ValueError(f"{rule}, got {environment!r} with {modes}")
-    return _pictures(policy, environment, seed, rollouts.max_steps)
+    return _pictures(policy, environment, seed, made.max_steps)
 
 
 def _pictures(
@@ -165,13 +168,13 @@ def _pictures(
     with contextlib.closing(make_flat(environment, render_mode="rgb_array")) as env:
         act = jax.jit(Policy.act)
         draw = np.random.default_rng([1, seed]).random  # not the numbers that the environment draws
-        seen, _ = env.reset(seed=seed)
-        earned = 0.0
-        yield np.asarray(env.render()), earned
+        observation, _ = env.reset(seed=seed)
+        total = 0.0
+        yield np.asarray(env.render()), total
         for _ in range(max_steps):
-            action = act(policy, np.float32(draw()), seen.astype(np.float32))
-            seen, reward, terminated, truncated, _ = env.step(int(action))
-            earned += float(reward)
-            yield np.asarray(env.render()), earned
+            action = act(policy, np.float32(draw()), observation.astype(np.float32))
+            observation, reward, terminated, truncated, _ = env.step(int(action))
+            total += float(reward)
+            yield np.asarray(env.render()), total
             if terminated or truncated:
                 return

@@ -8,6 +8,7 @@ is solved for in each state; `HeldTemperature` leaves that part out.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -19,6 +20,7 @@ from .._rows.shown import shown
 from .._typing import ArrayT, Mask, Numbers
 from ..policies import boltzmann_log_policy, boltzmann_policy, choose, mellowmax_temperature
 from ..softmax import Mellowmax, Softmax
+from . import keys
 
 __all__ = ["HeldTemperature", "Network", "Policy"]
 
@@ -39,7 +41,7 @@ class Network(eqx.Module):
 
         Args:
             key: a JAX key.
-            sizes: of the input, of each hidden layer, and of the output.
+            sizes: the sizes of the input, of each hidden layer, and of the output.
 
         Examples:
             >>> network = Network.init(jax.random.key(0), (8, 16, 4))
@@ -50,8 +52,8 @@ class Network(eqx.Module):
         sizes = _sizes(sizes)
         glorot = jax.nn.initializers.glorot_uniform(in_axis=1, out_axis=0)
         layers = []
-        keys = jax.random.split(key, len(sizes) - 1)
-        for k, n_in, n_out in zip(keys, sizes[:-1], sizes[1:], strict=True):
+        of_layers = keys.layers(key, len(sizes) - 1)
+        for k, n_in, n_out in zip(of_layers, sizes[:-1], sizes[1:], strict=True):
             layer = eqx.nn.Linear(n_in, n_out, key=k, dtype=jnp.float32)
             first = (glorot(k, (n_out, n_in), jnp.float32), jnp.zeros(n_out, jnp.float32))
             layers.append(eqx.tree_at(lambda layer: (layer.weight, layer.bias), layer, first))
@@ -84,20 +86,20 @@ class Policy(eqx.Module):
         checks.instance("softmax", self.softmax, Softmax, "a Softmax such as Mellowmax(8.0)")
 
     def probabilities(self, observation: jax.Array) -> jax.Array:
-        """Those of the actions, `[A]`."""
+        """The probabilities of the actions, `[A]`."""
         return self.softmax.policy(self.network(observation))
 
     def log_probabilities(self, observation: jax.Array) -> jax.Array:
-        """Their logarithms, `[A]`."""
+        """The logarithms of the probabilities, `[A]`."""
         return self.softmax.log_policy(self.network(observation))
 
     def act(self, uniform: jax.Array, observation: jax.Array) -> jax.Array:
-        """The action that a random number from 0 to 1 decides on."""
+        """The action that a uniform random number in [0, 1) chooses."""
         return choose(self.probabilities(observation), uniform).astype(jnp.int32)
 
 
 def _sizes(sizes: object) -> tuple[int, ...]:
-    """Those of an input, of hidden layers and of an output."""
+    """The sizes of an input, of hidden layers and of an output, checked."""
     given = checks.integers("sizes", sizes)
     if given.ndim != 1 or len(given) < 2:
         raise ValueError(f"`sizes` must be two or more whole numbers, got {shown(sizes)}")
@@ -105,7 +107,7 @@ def _sizes(sizes: object) -> tuple[int, ...]:
 
 
 @dataclasses.dataclass(frozen=True)
-class HeldTemperature(Mellowmax):
+class HeldTemperature(Softmax):
     """Mellowmax, with the inverse temperature of its policy held fixed when it is differentiated.
 
     The policy is the same; its gradient is that of a Boltzmann policy with this state's
@@ -122,6 +124,26 @@ class HeldTemperature(Mellowmax):
         ['0.727', '-0.125', '-0.601']
     """
 
+    non_expansion: ClassVar[bool] = Mellowmax.non_expansion
+
+    omega: Any
+    """Mellowmax's parameter: any number, or an array of them."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "omega", self._mellowmax.omega)
+
+    @property
+    def _mellowmax(self) -> Mellowmax:
+        return Mellowmax(self.omega)
+
+    def gap(self, n_actions: int) -> float:
+        """A bound on how far mellowmax's value is below the maximum."""
+        return self._mellowmax.gap(n_actions)
+
+    def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
+        """`mellowmax(q, omega)`."""
+        return self._mellowmax.value(q, axis=axis, where=where)
+
     def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mellowmax_policy(q, omega)`."""
         return boltzmann_policy(q, self._temperature(q, axis, where), axis=axis, where=where)
@@ -129,6 +151,10 @@ class HeldTemperature(Mellowmax):
     def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mellowmax_log_policy(q, omega)`."""
         return boltzmann_log_policy(q, self._temperature(q, axis, where), axis=axis, where=where)
+
+    def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
+        """`mellowmax_gradient(q, omega)`."""
+        return self._mellowmax.gradient(q, axis=axis, where=where)
 
     def _temperature(self, q: ArrayT | Numbers, axis: int, where: Mask) -> ArrayT:
         held: ArrayT = jax.lax.stop_gradient(q)

@@ -23,9 +23,10 @@ from .._typing import ArrayLike
 __all__ = ["ADAM", "learning_rate_for", "step"]
 
 ADAM = optax.scale_by_adam(np.float32(0.9), np.float32(0.999))  # or JAX's 64 bits would show
+"""The optimiser of every learner if no other is given."""
 TRIES = 100
-"""A schedule may begin with a learning rate of 0, and gradients may be gathered over some updates:
-so often an optimiser is tried out until it moves."""
+"""How many updates an optimiser is tried out for until it moves: a schedule may begin with a
+learning rate of 0, and gradients may be accumulated over several updates."""
 
 
 def learning_rate_for(
@@ -39,12 +40,12 @@ def learning_rate_for(
     Args:
         optimiser: the one that was chosen.
         learning_rate: the one that was asked for, or None.
-        default: what None stands for where the optimiser has no learning rate of its own.
+        default: the learning rate that None stands for, if the optimiser has none of its own.
         weights: makes a small example of what is trained.
 
     Raises:
-        TypeError: for what is no optax transformation.
-        ValueError: for one that cannot be used, or for a second learning rate.
+        TypeError: for anything but an optax transformation.
+        ValueError: for an optimiser that cannot be used, or for a second learning rate.
     """
     if not isinstance(optimiser, optax.GradientTransformation):
         raise TypeError(f"`optimiser` must be an optax transformation, got {optimiser!r}")
@@ -72,9 +73,9 @@ def step(
     Args:
         optimiser: a whole one, or one without a learning rate.
         learning_rate: None for a whole optimiser.
-        gradient: of what is to shrink.
-        state: that of the optimiser.
-        weights: as they are.
+        gradient: the gradient of a loss.
+        state: the state of the optimiser.
+        weights: the present weights.
 
     Returns:
         The weights and the state of the optimiser after the step.

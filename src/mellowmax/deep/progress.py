@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .episode_log import EpisodeLog
+from .log import EpisodeLog
 
 __all__ = ["ProgressReporter", "TrainProgress"]
 
@@ -20,21 +20,21 @@ class TrainProgress:
     """How far training has come."""
 
     episodes: int
-    """Done in all runs together, those of a resumed checkpoint included."""
+    """The number of episodes of all runs so far, including those of a resumed checkpoint."""
     total: int
-    """To be done."""
+    """The number of episodes of all runs at the end."""
     mean_return: float
-    """Of the last batch of each run that has played one; NaN if none has. A batch of `dqn` is an
-    episode."""
+    """The mean return of the last batch of each run that has played one; NaN if none has. A batch
+    of `dqn` is an episode."""
     seconds: float
-    """Since the start."""
+    """The time since the start."""
     played: int
-    """Episodes since the start."""
+    """The number of episodes since the start."""
     steps: int = 0
-    """Of the episodes that were played since the start."""
+    """The number of steps since the start."""
     computed: int = 0
-    """Steps that were computed for them, those that count for nothing included; 0 where nobody
-    counts them."""
+    """The number of steps that were computed for them, including wasted ones; 0 if they are not
+    counted."""
 
 
 class ProgressReporter:
@@ -43,8 +43,8 @@ class ProgressReporter:
     Blocks are trained in threads; the callback is called by one of them at a time.
 
     Args:
-        callback: what returns True stops the training; None for no reports.
-        logs: of all blocks; they grow while the blocks are trained.
+        callback: is called with each report, and returns True to stop the training; or None.
+        logs: the logs of all blocks, which grow while the blocks are trained.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class ProgressReporter:
         self._stopped = False
 
     def report(self, steps: int, computed: int) -> bool:
-        """Some batches have been played. Must the training stop?
+        """Report a round of playing. Must the training stop?
 
         Args:
-            steps: of their episodes.
-            computed: how many were computed for them.
+            steps: the steps of the round.
+            computed: the steps that were computed for it.
         """
         with self._lock:
             self._steps, self._computed = self._steps + steps, self._computed + computed
@@ -74,7 +74,7 @@ class ProgressReporter:
             return self._stopped
 
     def stop(self) -> None:
-        """Let every block stop after its batch."""
+        """Let every block stop after its present round."""
         self._stopped = True
 
     def _count(self) -> int:

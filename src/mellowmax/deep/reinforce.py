@@ -4,7 +4,7 @@ The gradient of the expected return with respect to the network's weights is est
 
     mean over episodes of  sum over steps of  advantage * grad log policy(action | observation),
 
-where the advantage of a step is the return from it on (or that of the whole episode), less a
+where the advantage of a step is the return to go, or the return of the whole episode, minus a
 baseline that does not depend on the action. `Reinforce.update` is a pure function of the state of a
 run and a batch of episodes; it does not know where the episodes come from.
 
@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+import warnings
+from dataclasses import field
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -28,24 +30,36 @@ from jax import lax
 from .._common import checks
 from .._common.discount import DEFAULT
 from .._rows.arguments import check_parameter
+from .._rows.pytrees import pytree
 from .._typing import ArrayLike
 from ..softmax import EpsilonGreedy, Max, Mean, Mellowmax, Softmax
+from . import keys
 from .episodes import Episodes
-from .gradients import (
+from .learner import STATIC
+from .network import HeldTemperature, Network, Policy
+from .optimiser import ADAM, learning_rate_for, step
+from .policy_gradient import (
     error,
     in_chunks,
-    mean_of_others,
+    leave_one_out_mean,
     n_steps,
     normalised,
     objective,
     sum_of_gradients,
 )
-from .network import HeldTemperature, Network, Policy
-from .optimiser import ADAM, learning_rate_for, step
 
-__all__ = ["BASELINES", "LEARNING_RATE", "Reinforce", "ReinforceState", "reinforce"]
+__all__ = [
+    "BASELINES",
+    "FORMER_BASELINES",
+    "LEARNING_RATE",
+    "Reinforce",
+    "ReinforceState",
+    "reinforce",
+]
 
-BASELINES = ("none", "others", "network")
+BASELINES = ("none", "leave-one-out", "network")
+FORMER_BASELINES = {"others": "leave-one-out"}
+"""What mellowmax 0.1 called them; its checkpoints do."""
 AVERAGES = ("episodes", "steps", "none")
 LEARNING_RATE = 0.005
 """The paper's."""
@@ -55,46 +69,33 @@ class ReinforceState(eqx.Module):
     """The state of a run: its networks and its optimiser."""
 
     network: Network
-    """Of the policy."""
+    """The policy's network."""
     baseline: Network | None
     """The network that predicts returns, if that is the baseline."""
     optimiser: Any
     """The state of the optimiser."""
 
 
-@functools.partial(
-    jax.tree_util.register_dataclass,
-    data_fields=["softmax", "learning_rate", "discount"],
-    meta_fields=[
-        "batch",
-        "hidden",
-        "depth",
-        "reward_to_go",
-        "baseline",
-        "normalise",
-        "average",
-        "minibatch",
-        "epochs",
-        "optimiser",
-    ],
-)
+@pytree
 @dataclasses.dataclass(frozen=True)
 class Reinforce:
     """A learner; made by `reinforce`. Its methods are pure functions of one run."""
 
+    learns_from: ClassVar[Literal["episodes"]] = "episodes"
+
     softmax: Softmax
     learning_rate: jax.Array | float | None
     discount: jax.Array | float | None
-    batch: int
-    hidden: int
-    depth: int
-    reward_to_go: bool
-    baseline: str
-    normalise: bool
-    average: str
-    minibatch: int | None
-    epochs: int
-    optimiser: optax.GradientTransformation
+    batch: int = field(metadata=STATIC)
+    hidden: int = field(metadata=STATIC)
+    depth: int = field(metadata=STATIC)
+    reward_to_go: bool = field(metadata=STATIC)
+    baseline: str = field(metadata=STATIC)
+    normalise: bool = field(metadata=STATIC)
+    average: str = field(metadata=STATIC)
+    minibatch: int | None = field(metadata=STATIC)
+    epochs: int = field(metadata=STATIC)
+    optimiser: optax.GradientTransformation = field(metadata=STATIC)
 
     def init(self, key: jax.Array, n_observations: int, n_actions: int) -> ReinforceState:
         """The initial state of a run.
@@ -110,9 +111,9 @@ class Reinforce:
     def _networks(
         self, key: jax.Array, n_observations: int, n_actions: int
     ) -> tuple[Network, Network | None]:
-        """Those of the policy and of the baseline before anything is learned."""
+        """The networks of the policy and of the baseline, as they are drawn at first."""
         sizes = (n_observations, *[self.hidden] * self.depth)
-        of_policy, of_baseline = jax.random.split(key)
+        of_policy, of_baseline = keys.networks(key)
         network = Network.init(of_policy, (*sizes, n_actions))
         baseline = Network.init(of_baseline, (*sizes, 1)) if self.baseline == "network" else None
         return network, baseline
@@ -128,15 +129,15 @@ class Reinforce:
 
         Args:
             state: what has been learned so far.
-            episodes: those of one run, as the policy of `state` played them. `T` must be a multiple
-                of 128.
-            key: a JAX key, which shuffles the steps for minibatches; without them it is not needed.
+            episodes: a batch of one run, played by the policy of `state`. `T` must be a multiple of
+                128.
+            key: a JAX key, which shuffles the steps for minibatches; not needed without them.
 
         Returns:
-            What has been learned now.
+            The state after the update.
         """
         advantages = self.advantages(state, episodes)
-        targets = None if state.baseline is None else self._earned(episodes)
+        targets = None if state.baseline is None else self._returns(episodes)
         if self.minibatch is not None:
             if key is None:
                 raise ValueError("`key` must be a JAX key for a learner with minibatches, got None")
@@ -144,20 +145,20 @@ class Reinforce:
         ascent = self.gradient(self.policy(state), episodes, advantages)
         correction = None
         if state.baseline is not None and targets is not None:
-            missed = functools.partial(error, count=n_steps(episodes))
-            data = (episodes.observations, targets, episodes.live())
-            correction = sum_of_gradients(missed, state.baseline, episodes.lengths, *data)
-        return self._stepped(state, ascent, correction)
+            loss = functools.partial(error, count=n_steps(episodes))
+            data = (episodes.observations, targets, episodes.mask())
+            correction = sum_of_gradients(loss, state.baseline, episodes.lengths, *data)
+        return self.stepped(state, ascent, correction)
 
-    def _stepped(
-        self, state: ReinforceState, ascent: Network, correction: Network | None
+    def stepped(
+        self, state: ReinforceState, ascent: Network, correction: Network | None = None
     ) -> ReinforceState:
-        """A step of the optimiser.
+        """The state after a step of the optimiser.
 
         Args:
             state: what has been learned so far.
-            ascent: the gradient of what is to grow, by the weights of the policy's network.
-            correction: that of what is to shrink, by the weights of the baseline.
+            ascent: the gradient of the expected return, by the weights of the policy's network.
+            correction: the gradient of the baseline's error, by its weights.
         """
         descent = jax.tree.map(jnp.negative, ascent)
         trained = (state.network, state.baseline)
@@ -174,35 +175,37 @@ class Reinforce:
         targets: jax.Array | None,
         key: jax.Array,
     ) -> ReinforceState:
-        """A step of the optimiser for each so many steps of the episodes, in random order.
+        """One step of the optimiser for each minibatch of steps, in random order.
 
-        The gradient of each is a mean over its steps, as Keras has it.
+        The gradient of a minibatch is the mean over its steps, as in Keras.
         """
         assert self.minibatch is not None
         size = self.minibatch
-        live = episodes.live().reshape(-1)
+        mask = episodes.mask().reshape(-1)
         columns = (episodes.observations, episodes.actions, advantages, targets)
         rows = jax.tree.map(lambda x: jnp.asarray(x).reshape(-1, *x.shape[2:]), columns)
-        count = live.sum(dtype=jnp.int32)
+        count = mask.sum(dtype=jnp.int32)
 
         def one_epoch(epoch: jax.Array, state: ReinforceState) -> ReinforceState:
-            draws = jax.random.uniform(jax.random.fold_in(key, epoch), live.shape, jnp.float32)
-            order = jnp.argsort(jnp.where(live, draws, jnp.inf))
+            draws = jax.random.uniform(keys.epoch(key, epoch), mask.shape, jnp.float32)
+            order = jnp.argsort(jnp.where(mask, draws, jnp.inf))
             order = jnp.pad(order, (0, size))
 
             def one(i: jax.Array, state: ReinforceState) -> ReinforceState:
                 chosen = lax.dynamic_slice_in_dim(order, i * size, size)
                 counts = i * size + jnp.arange(size, dtype=jnp.int32) < count
-                seen, actions, weights, wanted = jax.tree.map(lambda x: x[chosen], rows)
+                observations, actions, weights, returns = jax.tree.map(lambda x: x[chosen], rows)
                 weights = jnp.where(counts, weights, 0)
-                share = counts.sum(dtype=jnp.int32).astype(weights.dtype)
+                n = counts.sum(dtype=jnp.int32).astype(weights.dtype)
                 ascent = jax.grad(objective)(
-                    state.network, self.softmax, seen, actions, weights, share
+                    state.network, self.softmax, observations, actions, weights, n
                 )
                 correction = None
-                if wanted is not None:
-                    correction = jax.grad(error)(state.baseline, seen, wanted, counts, count=share)
-                return self._stepped(state, ascent, correction)
+                if returns is not None:
+                    correction = jax.grad(error)(
+                        state.baseline, observations, returns, counts, count=n
+                    )
+                return self.stepped(state, ascent, correction)
 
             steps: ReinforceState = lax.fori_loop(0, -(-count // size), one, state)
             return steps
@@ -215,39 +218,39 @@ class Reinforce:
 
         Args:
             policy: the one that played the episodes.
-            episodes: those of one run.
-            advantages: of each step, `[T, B]`; 0 behind the end of an episode.
+            episodes: a batch of one run.
+            advantages: the advantage of each step, `[T, B]`; 0 after the end of an episode.
         """
-        share = {
+        divisor = {
             "episodes": jnp.asarray(episodes.lengths.size, advantages.dtype),
             "steps": n_steps(episodes),
             "none": jnp.ones((), advantages.dtype),
         }[self.average]
 
-        def weighed(
+        def weighted(
             network: Network, observations: jax.Array, actions: jax.Array, advantages: jax.Array
         ) -> jax.Array:
-            return objective(network, policy.softmax, observations, actions, advantages, share)
+            return objective(network, policy.softmax, observations, actions, advantages, divisor)
 
         data = (episodes.observations, episodes.actions, advantages)
-        return sum_of_gradients(weighed, policy.network, episodes.lengths, *data)
+        return sum_of_gradients(weighted, policy.network, episodes.lengths, *data)
 
     def advantages(self, state: ReinforceState, episodes: Episodes) -> jax.Array:
         """The advantages by which actions are weighted, `[T, B]`; 0 after the end of an episode."""
-        live = episodes.live()
-        result = self._earned(episodes)
-        if self.baseline == "others":
-            result = result - mean_of_others(result)
+        mask = episodes.mask()
+        result = self._returns(episodes)
+        if self.baseline == "leave-one-out":
+            result = result - leave_one_out_mean(result)
         if state.baseline is not None:
             result = result - in_chunks(jax.vmap(state.baseline), episodes.observations)[..., 0]
-        result = jnp.where(live, result, 0)
+        result = jnp.where(mask, result, 0)
         if self.normalise:
-            result = normalised(result, live, n_steps(episodes))
+            result = normalised(result, mask, n_steps(episodes))
         return result
 
-    def _earned(self, episodes: Episodes) -> jax.Array:
-        """What each step is weighed with before the baseline is subtracted."""
-        result = episodes.earned(DEFAULT if self.discount is None else self.discount)
+    def _returns(self, episodes: Episodes) -> jax.Array:
+        """The return by which each step is weighted, before the baseline is subtracted."""
+        result = episodes.returns_to_go(DEFAULT if self.discount is None else self.discount)
         return result if self.reward_to_go else jnp.broadcast_to(result[0], result.shape)
 
 
@@ -274,18 +277,18 @@ def reinforce(
 
     Args:
         softmax: the last layer. The policies of `Max`, `Mean` and `EpsilonGreedy` do not change
-            when the network's weights change a little, so that there is nothing to learn from.
-        learning_rate: multiplies the optimiser's steps; None for 0.005, or for that of the
-            optimiser if it has one of its own.
+            when the network's weights change a little, so they are refused: their gradient is 0.
+        learning_rate: multiplies the optimiser's steps; None for 0.005, or for the optimiser's own
+            learning rate if it has one.
         discount: from 0 to 1; None for the environment's own, or 0.99 where it has none.
         batch: episodes in an update.
         hidden: units of a hidden layer.
         depth: the number of hidden layers.
-        reward_to_go: weight an action by the return from it on, and not by that of the whole
+        reward_to_go: weight an action by the return to go, and not by the return of the whole
             episode?
-        baseline: what is subtracted from the return: `"none"`; `"others"`, its mean over the other
-            episodes of the batch at the same step; `"network"`, the prediction of a second network
-            of the same kind, which is trained too.
+        baseline: what is subtracted from the return: `"none"`; `"leave-one-out"`, its mean over the
+            other episodes of the batch at the same step, formerly `"others"`; `"network"`, the
+            prediction of a second network of the same kind, which is trained too.
         normalise: scale the advantages of a batch to mean 0 and standard deviation 1?
         average: take the mean of the gradient over the batch's `"episodes"`, over its `"steps"`, or
             the sum (`"none"`).
@@ -294,9 +297,9 @@ def reinforce(
         epochs: how often the minibatches go through all steps of a batch.
         through_temperature: let the gradient flow through the inverse temperature of mellowmax's
             policy?
-        optimiser: of optax, with or without a learning rate of its own: `optax.adam(0.02)`, for
-            which `learning_rate` must be None, or `optax.scale_by_adam()`, which it multiplies.
-            Which of the two it is shows when it is tried out on a gradient.
+        optimiser: an optax transformation, with or without a learning rate of its own:
+            `optax.adam(0.02)`, for which `learning_rate` must be None, or `optax.scale_by_adam()`,
+            which it multiplies. The optimiser is tried out on a gradient to see which it is.
 
     Arrays of parameters, learning rates and discounts that broadcast against each other make a grid
     of settings, each of which `train` runs.
@@ -306,7 +309,7 @@ def reinforce(
 
     Examples:
         >>> from mellowmax import Mellowmax
-        >>> learner = reinforce(Mellowmax(8.0), discount=1.0, baseline="others")
+        >>> learner = reinforce(Mellowmax(8.0), discount=1.0, baseline="leave-one-out")
         >>> state = learner.init(jax.random.key(0), n_observations=4, n_actions=2)
         >>> print(learner.policy(state).probabilities(jnp.zeros(4, jnp.float32)))
         [0.5 0.5]
@@ -325,6 +328,11 @@ def reinforce(
             rule = "`through_temperature` must be True for a softmax other than Mellowmax"
             raise ValueError(f"{rule}, got False for {softmax!r}")
         softmax = HeldTemperature(softmax.omega)
+    if isinstance(baseline, str) and baseline in FORMER_BASELINES:
+        new = FORMER_BASELINES[baseline]
+        message = f"baseline {baseline!r} is now {new!r}; the old name will go"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        baseline = new
     checks.one_of("baseline", baseline, BASELINES)
     if discount is not None:
         check_parameter("discount", discount, 0.0, 1.0)
@@ -337,7 +345,7 @@ def reinforce(
             raise ValueError(f"{rule}, got {average!r}")
     elif epochs != 1:
         raise ValueError(f"`epochs` must be 1 without minibatches, got {epochs!r}")
-    least = 2 if baseline == "others" else 1
+    least = 2 if baseline == "leave-one-out" else 1
     learner = Reinforce(
         softmax,
         None,

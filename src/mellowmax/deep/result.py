@@ -20,12 +20,13 @@ class DeepResult:
     """`[settings..., runs, episodes]`: the sum of the rewards of each episode; NaN where it has not
     been played. In bins of several episodes: `[settings..., runs, bins]`, the mean of each."""
     lengths: npt.NDArray[np.int32] | npt.NDArray[np.float64]
-    """Likewise how many steps each episode has; 0 where it has not been played."""
+    """`[settings..., runs, episodes]`: the number of steps of each episode; 0 where it has not been
+    played. In bins the mean of each."""
     solved: npt.NDArray[np.int64] | None
     """`[settings..., runs]`: after how many episodes a run had solved the environment, 0 if it has
-    not; None if nobody asked."""
+    not; None without a `solved_return`."""
     policies: Policy
-    """What has been learned: a `Policy` whose arrays have the axes `[settings..., runs]` first."""
+    """The policies learned: a `Policy` whose arrays have the axes `[settings..., runs]` first."""
 
     def __repr__(self) -> str:
         return f"DeepResult(returns={self.returns.shape}, lengths={self.lengths.shape})"

@@ -1,10 +1,10 @@
 """Training many runs at once, whatever the learner.
 
-Runs are cut into blocks, each of which is trained in a thread. How many runs a block has, and how
-they take turns in playing and learning, is the business of a loop: of `loops.batches` for a learner
-that learns from whole episodes, and of `loops.compiled` or `loops.stepped` for one that learns
-while it plays. What is the same for all is here and in `block`: the grid of settings, the numbering
-of runs, logs, checkpoints, progress, and devices. The learner knows nothing of environments.
+Runs are divided into blocks, and a `Worker` trains each block in a thread. How the runs of a block
+play is up to a player, one of four in `play`: the learner learns from whole episodes or from single
+steps, and the environment is functional or Gymnasium's. The rest is the same for all of them, and
+is here and in `worker`: the grid of settings, the numbering of runs, logs, checkpoints, progress,
+and devices. The learner knows nothing of environments.
 """
 
 from __future__ import annotations
@@ -32,24 +32,25 @@ from .._common.runs import (
 )
 from .._common.threads import cores, side_by_side
 from .._typing import Integers, Key, Shape
-from .block import Block, Checkpoints, Lanes
 from .dqn import Dqn
-from .episode_log import EpisodeLog
-from .loops import make_loop
+from .environment import Environment, environment_of
+from .learner import Learner
+from .log import EpisodeLog
+from .play import player_of
+from .play.player import WIDTH
 from .progress import ProgressReporter, TrainProgress
 from .reinforce import Reinforce
 from .result import DeepResult
-from .rollouts.make import Environment, make_rollouts
-from .rollouts.rollouts import WIDTH
+from .worker import Checkpoints, Lanes, Worker
 
 __all__ = ["train"]
 
 IN_FLIGHT = 2
-"""How many blocks for each core are under way: while one learns or waits, others play."""
+"""How many blocks of each core are under way: while one learns or waits, others play."""
 
 
 def train(
-    learner: Reinforce | Dqn,
+    learner: Reinforce | Dqn | Learner,
     environment: Environment,
     *,
     episodes: int,
@@ -75,27 +76,29 @@ def train(
         learner: from `reinforce` or `dqn`.
         environment: the parameters of a functional environment of the library, such as
             `taxi.params()` of `mellowmax.environments`, or an `MDP`; the id of a Gymnasium
-            environment with discrete actions, or a function without arguments that makes one; or
-            `Rollouts`, such as `FunctionalRollouts` of an environment of your own.
+            environment with discrete actions, or a function without arguments that makes one; or a
+            `FunctionalEnvironment` of your own functions, a `GymnasiumEnvironment`, a
+            `VectorEnvironment`, or an object that plays its own episodes as `Rollouts` do.
         episodes: episodes of each run; for `reinforce`, a multiple of the learner's batch.
         runs: how many, or their numbers.
         seed: a whole number, a JAX key, or keys that broadcast to the grid of settings.
         max_steps: the step limit of an episode; None for the environment's own, or 1000.
-            Rollouts have their own.
+            The classes above have their own.
         bin: how many episodes share an entry of the result, which is their mean: 1, or a multiple
             of the batch.
         solved_return: record when the mean return of the last 100 episodes first exceeds this;
             None for no record.
         workers: how many processes the Gymnasium environments of 32 runs are spread over, for `dqn`
-            that of one run; 0 for this process, None for what suits the cores. Rollouts have their
-            own.
-        devices: those that share the runs; None for all that this process has. `jax.devices()` are
-            also those of other processes that `jax.distributed` has joined: each of them trains
-            the runs of its own devices, and all of them have the whole result.
+            that of one run; 0 for this process, None for what suits the cores. The classes above
+            have their own.
+        devices: the devices that share the runs; None for all that this process has.
+            `jax.devices()` includes those of other processes that `jax.distributed` has joined:
+            each of them trains the runs of its own devices, and all of them return the whole
+            result.
         checkpoint: a directory for the states of the runs, for `dqn` with the replay buffers. A run
             whose checkpoint is there is resumed. A kill loses only the last seconds. No other
             process can train in the same directory at the same time.
-        seconds_between_checkpoints: how often.
+        seconds_between_checkpoints: how often a checkpoint is written.
         callback: is called after each batch of episodes, for `dqn` every few hundred steps. If it
             returns True, training stops; the episodes that were not played have the return NaN.
 
@@ -116,7 +119,7 @@ def train(
         >>> train(reinforce(Boltzmann(5.0)), "CartPole-v1", episodes=20, runs=3, workers=0)
         DeepResult(returns=(3, 20), lengths=(3, 20))
     """
-    checks.instance("learner", learner, Reinforce | Dqn, "made by `reinforce` or `dqn`")
+    checks.instance("learner", learner, Learner, "made by `reinforce` or `dqn`")
     n_episodes = checks.whole("episodes", episodes, learner.batch)
     if n_episodes % learner.batch:
         rule = f"`episodes` must be a multiple of the batch of {learner.batch}"
@@ -137,13 +140,13 @@ def train(
     numbers = run_numbers(runs)
     setting = setting_of_each_run(settings, len(numbers))
     everyone = devices_of(devices)
-    rollouts = make_rollouts(
+    made = environment_of(
         environment, max_steps, workers, default_workers=_workers(learner, setting.size)
     )
-    loop = make_loop(learner, rollouts)
-    width = loop.width(len(setting), everyone)
+    player = player_of(learner.learns_from, made)
+    width = player.width(learner, len(setting), everyone)
     if learner.discount is None:
-        learner = dataclasses.replace(learner, discount=rollouts.discount)
+        learner = dataclasses.replace(learner, discount=made.discount)  # type: ignore[type-var]
     lanes = Lanes(
         jax.tree.map(lambda leaf: gather_settings(leaf, settings, setting), learner),
         key_data(seed, settings)[setting],
@@ -167,66 +170,66 @@ def train(
         checkpoints = None
         if directory is not None:
             directory.mkdir(parents=True, exist_ok=True)
-            if here == min(owners):  # the others train beside it
+            if here == min(owners):  # one lock for all processes of this training
                 held.enter_context(only_one("checkpoint", directory))
-            name = environment if isinstance(environment, str) else rollouts.name
+            name = environment if isinstance(environment, str) else made.name
             checkpoints = Checkpoints(directory, name, pause)
-        blocks = [
-            Block(lanes, first, width, device, loop, log, checkpoints)
+        workers_here = [
+            Worker(lanes, first, width, device, player, log, checkpoints)
             for first, device in shares
             if device.process_index == here
         ]
-        reporter = ProgressReporter(callback, [block.state.log for block in blocks])
-        at_once = _at_once(len(blocks), everyone)
-        side_by_side(lambda block: block.train(reporter), blocks, at_once, reporter.stop)
-    result = _gather(blocks, len(setting), np.repeat(owners, width)[: len(setting)])
+        reporter = ProgressReporter(callback, [worker.state.log for worker in workers_here])
+        at_once = _at_once(len(workers_here), everyone)
+        side_by_side(lambda worker: worker.train(reporter), workers_here, at_once, reporter.stop)
+    result = _gather(workers_here, len(setting), np.repeat(owners, width)[: len(setting)])
     return _shaped(result, (*settings, len(numbers)))
 
 
-def _workers(learner: Reinforce | Dqn, runs: int) -> int:
-    """How many processes the Gymnasium environments of a block have, if nobody says."""
-    if isinstance(learner, Dqn):  # a run that learns after each step cannot be ahead of itself
+def _workers(learner: Learner, runs: int) -> int:
+    """The number of processes of a block's Gymnasium environments, if `workers` is None."""
+    if learner.learns_from == "steps":  # one run takes one step at a time
         return min(1, runs - 1)
     return max(1, cores() // min(IN_FLIGHT * cores(), -(-runs // WIDTH)))
 
 
 def _at_once(blocks: int, devices: Sequence[jax.Device]) -> int:
-    """How many blocks are under way at a time: on an accelerator one for each."""
+    """The number of blocks under way at a time: one for each accelerator, several for a core."""
     wanted = IN_FLIGHT * cores() if devices[0].platform == "cpu" else len(devices)
     return max(1, min(wanted, blocks))
 
 
-def _gather(blocks: list[Block], lanes: int, owners: Integers) -> DeepResult:
-    """The results of all lanes, from the blocks of this process and from others.
+def _gather(workers: list[Worker], lanes: int, owners: Integers) -> DeepResult:
+    """The results of all lanes, from the workers of this process and of others.
 
     Args:
-        blocks: of this process.
-        lanes: how many there are in all.
+        workers: those of this process.
+        lanes: the number of lanes of all blocks.
         owners: the number of the process that each lane was trained by.
     """
 
     def joined(*parts: Any) -> Any:
         whole = np.zeros((lanes, *parts[0].shape[1:]), parts[0].dtype)
-        for block, part in zip(blocks, parts, strict=True):
-            whole[block.first : block.first + block.runs] = part
+        for worker, part in zip(workers, parts, strict=True):
+            whole[worker.first : worker.first + worker.runs] = part
         if (owners == jax.process_index()).all():
             return whole
         from jax.experimental.multihost_utils import process_allgather
 
         return np.asarray(process_allgather(whole))[owners, np.arange(lanes)]
 
-    logs = [block.state.log for block in blocks]
+    logs = [worker.state.log for worker in workers]
     asked = logs[0].solved_return is not None
     return DeepResult(
         joined(*(log.mean_returns() for log in logs)),
         joined(*(log.mean_lengths() for log in logs)),
         joined(*(log.solved for log in logs)) if asked else None,
-        jax.tree.map(joined, *(block.policies() for block in blocks)),
+        jax.tree.map(joined, *(worker.policies() for worker in workers)),
     )
 
 
 def _shaped(result: DeepResult, shape: Shape) -> DeepResult:
-    """A result with axes of settings and runs in place of that of lanes."""
+    """A result with axes of settings and runs in place of the axis of lanes."""
 
     def shaped(x: Any) -> Any:
         return x.reshape(*shape, *x.shape[1:])

@@ -38,7 +38,7 @@ class GymnaxParams(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class GymnaxEnvironment:
-    """The functions of a gymnax environment, as `FunctionalRollouts` take them.
+    """The functions of a gymnax environment, as a `FunctionalEnvironment` takes them.
 
     Args:
         env: the environment.
@@ -61,7 +61,7 @@ class GymnaxEnvironment:
         """The next state, the reward, and whether the episode has ended.
 
         Before gymnax 1.0 an episode has ended where it was cut off, too; since then that is left to
-        the `max_steps` of the rollouts.
+        the `max_steps` of the `FunctionalEnvironment`.
         """
         observation, after, reward, ended, _ = self.env.step_env(
             key, state.state, action, params.params
@@ -87,8 +87,8 @@ def functional(env: Any, params: Any) -> tuple[GymnaxEnvironment, GymnaxParams]:
         With gymnax installed:
 
             env, params = gymnax.make("CartPole-v1")
-            rollouts = FunctionalRollouts(*functional(env, params), params.max_steps_in_episode)
-            result = train(learner, rollouts, episodes=1000)
+            own = FunctionalEnvironment(*functional(env, params), params.max_steps_in_episode)
+            result = train(learner, own, episodes=1000)
     """
     if not hasattr(env, "action_space"):
         raise TypeError(f"`env` must be an environment of gymnax's, got {shown(env)}")

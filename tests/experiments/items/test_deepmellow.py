@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mellowmax.deep.loops.compiled import ACCELERATOR_WIDTH
+from mellowmax.deep.play.steps_functional import ACCELERATOR_WIDTH
 from mellowmax.environments import two_state
 from mellowmax.experiments import Outcome, style
 from mellowmax.experiments.item import LongItem, Stopped, Work

@@ -9,8 +9,7 @@ of the learner, so that the runs of all readings are trained in one program.
 from __future__ import annotations
 
 import dataclasses
-import functools
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,8 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from ....deep import Episodes, Network, Policy, Reinforce, ReinforceState, reinforce
-from ....deep.gradients import mean_of_others, n_steps, normalised
+from ...._rows.pytrees import pytree
+from ....deep import Episodes, Policy, Reinforce, ReinforceState, reinforce
+from ....deep.policy_gradient import leave_one_out_mean, n_steps, normalised
+from ....softmax import Softmax
 from .softmax import BoltzmannOrMellowmax
 
 __all__ = [
@@ -57,60 +58,75 @@ class Weighing(NamedTuple):
     """Has the network two hidden layers?"""
 
 
-OTHER_FIELDS = [
-    field.name
-    for field in dataclasses.fields(Reinforce)
-    if field.name not in ("softmax", "learning_rate", "discount")
-]
-
-
-@functools.partial(
-    jax.tree_util.register_dataclass,
-    data_fields=["softmax", "learning_rate", "discount", "weighing"],
-    meta_fields=OTHER_FIELDS,
-)
+@pytree
 @dataclasses.dataclass(frozen=True)
-class ReadingLearner(Reinforce):
-    """REINFORCE with the weighing of an action given by numbers.
+class ReadingLearner:
+    """A learner that weighs actions by numbers, made of a `Reinforce` that takes the steps.
 
     If any run has two hidden layers, all do. For a run with one, the second is the identity, and
     is not trained.
     """
 
-    weighing: Weighing = dataclasses.field(default_factory=Weighing)
+    learns_from: ClassVar[Literal["episodes"]] = "episodes"
+
+    learner: Reinforce
+    """Its hyperparameters, its policy gradient and its optimiser."""
+    weighing: Weighing
+    """The numbers of each run."""
+
+    @property
+    def softmax(self) -> Softmax:
+        """The softmax of the policy."""
+        return self.learner.softmax
+
+    @property
+    def discount(self) -> Any:
+        """The discount of each run."""
+        return self.learner.discount
+
+    @property
+    def batch(self) -> int:
+        """The number of episodes in an update."""
+        return self.learner.batch
 
     def init(self, key: jax.Array, n_observations: int, n_actions: int) -> ReinforceState:
         """The initial state of a run; an unused second layer is the identity."""
-        state = super().init(key, n_observations, n_actions)
-        if self.depth == 1:
+        state = self.learner.init(key, n_observations, n_actions)
+        if self.learner.depth == 1:
             return state
         layer = state.network.layers[1]
         two = self.weighing.two_layers == 1.0
-        weight = jnp.where(two, layer.weight, jnp.eye(self.hidden, dtype=layer.weight.dtype))
+        identity = jnp.eye(self.learner.hidden, dtype=layer.weight.dtype)
+        weight = jnp.where(two, layer.weight, identity)
         network = eqx.tree_at(lambda network: network.layers[1].weight, state.network, weight)
         return ReinforceState(network, state.baseline, state.optimiser)
 
-    def gradient(self, policy: Policy, episodes: Episodes, advantages: jax.Array) -> Network:
-        """The gradient; that of an unused second layer is 0."""
-        gradient = super().gradient(policy, episodes, advantages)
-        if self.depth == 1:
-            return gradient
-        two = self.weighing.two_layers == 1.0
-        held = jax.tree.map(lambda x: jnp.where(two, x, 0), gradient.layers[1])
-        result: Network = eqx.tree_at(lambda network: network.layers[1], gradient, held)
-        return result
+    def policy(self, state: ReinforceState) -> Policy:
+        """The policy that has been learned."""
+        return self.learner.policy(state)
 
-    def advantages(self, state: ReinforceState, episodes: Episodes) -> jax.Array:
-        """The advantages of the actions, by the run's weighing."""
-        weighing, live = self.weighing, episodes.live()
-        assert self.discount is not None
-        earned = episodes.earned(self.discount)
-        result = jnp.where(weighing.to_go == 1.0, earned, earned[0])
-        others = jnp.where(weighing.others == 1.0, mean_of_others(result), 0)
-        result, steps = jnp.where(live, result - others, 0), n_steps(episodes)
-        result = jnp.where(weighing.normalised == 1.0, normalised(result, live, steps), result)
-        share = jnp.where(weighing.per_step == 1.0, episodes.lengths.size / steps, 1)
-        return result * (weighing.scale * share)
+    def update(
+        self, state: ReinforceState, episodes: Episodes, key: jax.Array | None = None
+    ) -> ReinforceState:
+        """Learn from a batch of episodes; the gradient of an unused second layer is 0."""
+        advantages = self.advantages(episodes)
+        ascent = self.learner.gradient(self.policy(state), episodes, advantages)
+        if self.learner.depth == 2:
+            two = self.weighing.two_layers == 1.0
+            held = jax.tree.map(lambda x: jnp.where(two, x, 0), ascent.layers[1])
+            ascent = eqx.tree_at(lambda network: network.layers[1], ascent, held)
+        return self.learner.stepped(state, ascent)
+
+    def advantages(self, episodes: Episodes) -> jax.Array:
+        """The advantages of the actions, by the run's weighing, `[T, B]`."""
+        weighing, mask = self.weighing, episodes.mask()
+        returns = episodes.returns_to_go(self.discount)
+        result = jnp.where(weighing.to_go == 1.0, returns, returns[0])
+        others = jnp.where(weighing.others == 1.0, leave_one_out_mean(result), 0)
+        result, steps = jnp.where(mask, result - others, 0), n_steps(episodes)
+        result = jnp.where(weighing.normalised == 1.0, normalised(result, mask, steps), result)
+        factor = jnp.where(weighing.per_step == 1.0, episodes.lengths.size / steps, 1)
+        return result * (weighing.scale * factor)
 
 
 class Reading(NamedTuple):
@@ -170,14 +186,13 @@ def learner_of(table: pd.DataFrame, batch: int = 10, hidden: int = 16) -> Readin
         column("through_temperature", 1.0),
     )
     rates = column("learning_rate", LEARNING_RATE)
-    plain = reinforce(softmax, rates, discount=column("discount", 1.0), batch=batch, hidden=hidden)
     weighing = Weighing(*(column(name, x) for name, x in Weighing()._asdict().items()))
-    depth = 2 if weighing.two_layers.any() else 1
-    fields = {name: getattr(plain, name) for name in OTHER_FIELDS} | {"depth": depth}
-    return ReadingLearner(
-        softmax=plain.softmax,
-        learning_rate=plain.learning_rate,
-        discount=plain.discount,
-        weighing=weighing,
-        **fields,
+    learner = reinforce(
+        softmax,
+        rates,
+        discount=column("discount", 1.0),
+        batch=batch,
+        hidden=hidden,
+        depth=2 if weighing.two_layers.any() else 1,
     )
+    return ReadingLearner(learner, weighing)

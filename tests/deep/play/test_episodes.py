@@ -1,4 +1,4 @@
-"""Rollouts: what they play is what the policies and the keys say, whoever takes it and when."""
+"""Whole episodes are what the policies and the keys say, whoever takes them and when."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import pytest
 
 from mellowmax import Boltzmann
 from mellowmax.deep import (
-    FunctionalRollouts,
-    GymnasiumRollouts,
+    FunctionalEnvironment,
+    GymnasiumEnvironment,
     Network,
-    Played,
     Policy,
-    Rollouts,
+    Round,
     evaluate,
     reinforce,
     train,
 )
-from mellowmax.deep.rollouts.rollouts import WIDTH
+from mellowmax.deep.play import player_of
+from mellowmax.deep.play.player import WIDTH
 from mellowmax.environments import tabular, two_state
 from mellowmax.environments.fleet import fleet
 from mellowmax.mdp import MDP
@@ -35,7 +35,7 @@ KEYS = jax.random.split(jax.random.key(3), WIDTH)
 
 
 class Counting(gymnasium.Env):
-    """What is seen is the step and the length of the episode, which its seed decides on."""
+    """It shows the step and the length of the episode, which its seed decides."""
 
     observation_space = gymnasium.spaces.Box(0, np.inf, (2,), np.float32)
     action_space = gymnasium.spaces.Discrete(2)
@@ -43,13 +43,13 @@ class Counting(gymnasium.Env):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.at, self.length = 0, int(self.np_random.integers(1, 400))
-        return self._seen(), {}
+        return self._observation(), {}
 
     def step(self, action):
         self.at += 1
-        return self._seen(), self.at + 1000.0 * action, self.at == self.length, False, {}
+        return self._observation(), self.at + 1000.0 * action, self.at == self.length, False, {}
 
-    def _seen(self):
+    def _observation(self):
         return np.array([self.at, self.length], np.float32)
 
 
@@ -66,9 +66,11 @@ def counting_mdp():
     )
 
 
-COUNTING = GymnasiumRollouts(Counting, max_steps=300)
-TWO_STATES = FunctionalRollouts(tabular, tabular.params(counting_mdp()), max_steps=300)
-KINDS = pytest.mark.parametrize("rollouts", [COUNTING, TWO_STATES], ids=["Gymnasium", "functional"])
+COUNTING = GymnasiumEnvironment(Counting, max_steps=300)
+TWO_STATES = FunctionalEnvironment(tabular, tabular.params(counting_mdp()), max_steps=300)
+KINDS = pytest.mark.parametrize(
+    "environment", [COUNTING, TWO_STATES], ids=["Gymnasium", "functional"]
+)
 
 
 def policies_that_take(actions):
@@ -80,14 +82,18 @@ def policies_that_take(actions):
     return Policy(network, Boltzmann(np.ones(WIDTH, np.float32)))
 
 
+def play(environment, *arguments):
+    return player_of("episodes", environment).episodes(*arguments)
+
+
 RANDOM = jax.tree.map(np.zeros_like, policies_that_take(np.zeros(WIDTH, int)))
 
 
-def batches_of(rollouts, done, until, policies=lambda: RANDOM):
+def batches_of(environment, done, until, policies=lambda: RANDOM):
     """The batches of each lane in their order, copied: `{lane: [(observations, ...), ...]}`."""
     result = {lane: [] for lane in range(len(done))}
-    with contextlib.closing(rollouts.play(policies, KEYS, done, until, BATCH)) as batches:
-        for lanes, episodes, _ in batches:
+    with contextlib.closing(play(environment, policies, KEYS, done, until, BATCH)) as batches:
+        for lanes, episodes, *_ in batches:
             arrays = [np.array(x) for x in jax.tree.leaves(episodes)]
             for lane, *of_lane in zip(lanes.tolist(), *arrays, strict=True):
                 if lane in result:
@@ -96,10 +102,9 @@ def batches_of(rollouts, done, until, policies=lambda: RANDOM):
 
 
 @KINDS
-def test_every_run_plays_the_batches_it_still_needs(rollouts):
-    assert isinstance(rollouts, Rollouts)
-    assert {len(batches) for batches in batches_of(rollouts, [2, 2, 2], 4).values()} == {2}
-    assert batches_of(rollouts, [4], 4) == {0: []}
+def test_every_run_plays_the_batches_it_still_needs(environment):
+    assert {len(batches) for batches in batches_of(environment, [2, 2, 2], 4).values()} == {2}
+    assert batches_of(environment, [4], 4) == {0: []}
 
 
 def test_runs_of_gymnasium_environments_may_have_come_to_different_batches():
@@ -123,25 +128,25 @@ def test_an_episode_is_recorded_step_by_step():
 
 
 @KINDS
-def test_a_batch_is_played_by_the_policy_at_its_beginning(rollouts):
+def test_a_batch_is_played_by_the_policy_at_its_beginning(environment):
     """In each lane by another one, which whoever takes the episodes changes for the next batch."""
     wanted = np.arange(WIDTH) % 2
     taken = {lane: [] for lane in range(3)}
-    batches = rollouts.play(lambda: policies_that_take(wanted), KEYS, [0, 0, 0], 3, BATCH)
-    for lanes, episodes, _ in batches:
+    batches = play(environment, lambda: policies_that_take(wanted), KEYS, [0, 0, 0], 3, BATCH)
+    for lanes, episodes, *_ in batches:
         actions, lengths = np.asarray(episodes.actions), np.asarray(episodes.lengths)
         for i, lane in enumerate(lanes.tolist()):
             if lane in taken:
-                live = np.arange(actions.shape[1])[:, None] < lengths[i]
-                taken[lane].append(set(actions[i][live].tolist()))
+                mask = np.arange(actions.shape[1])[:, None] < lengths[i]
+                taken[lane].append(set(actions[i][mask].tolist()))
                 wanted[lane] = 1 - wanted[lane]
     for lane, actions in taken.items():
         assert actions == [{(lane + number) % 2} for number in range(3)]
 
 
 @KINDS
-def test_a_batch_depends_on_its_number_and_not_on_those_before(rollouts):
-    whole, later = batches_of(rollouts, [0, 0], 3), batches_of(rollouts, [2, 2], 3)
+def test_a_batch_depends_on_its_number_and_not_on_those_before(environment):
+    whole, later = batches_of(environment, [0, 0], 3), batches_of(environment, [2, 2], 3)
     for lane in (0, 1):
         lengths = whole[lane][2][-1]
         np.testing.assert_array_equal(later[lane][0][-1], lengths)
@@ -186,21 +191,21 @@ class Launched(Walk):
 
 def test_a_launch_and_a_step_are_a_reset():
     """Which costs no step of its own then."""
-    one, other = (FunctionalRollouts(kind, Params(), 40) for kind in (Walk, Launched))
-    one, other = (batches_of(rollouts, [0] * 20, 2) for rollouts in (one, other))
+    one, other = (FunctionalEnvironment(kind, Params(), 40) for kind in (Walk, Launched))
+    one, other = (batches_of(environment, [0] * 20, 2) for environment in (one, other))
     for lane, batches in one.items():
         for batch, again in zip(batches, other[lane], strict=True):
             np.testing.assert_array_equal(batch[-1], again[-1])
-            live = np.arange(len(batch[0]))[:, None] < batch[-1]
+            mask = np.arange(len(batch[0]))[:, None] < batch[-1]
             for x, y in zip(batch[:-1], again[:-1], strict=True):
-                np.testing.assert_array_equal(x[live], y[live])
+                np.testing.assert_array_equal(x[mask], y[mask])
 
 
 @pytest.mark.parametrize(
     ("name", "changed", "message"),
     [
-        ("observe", lambda seen: seen[None], "observations that are vectors .*shape \\(1, 2\\)"),
-        ("observe", lambda seen: seen[0], "observations that are vectors .* with the shape \\(\\)"),
+        ("observe", lambda x: x[None], "observations that are vectors .*shape \\(1, 2\\)"),
+        ("observe", lambda x: x[0], "observations that are vectors .* with the shape \\(\\)"),
         ("step", lambda said: (said[0], said[1][None], said[2]), "a number as the reward, got "),
         ("step", lambda said: (*said[:2], said[1]), "one boolean as `terminated`, got float32 "),
         ("step", lambda said: said[:2], "a state, a reward and `terminated` from `step`, got tup"),
@@ -213,14 +218,15 @@ def test_what_a_functional_environment_must_return(name, changed, message):
     changes = {name: staticmethod(lambda *arguments: changed(function(*arguments)))}
     wrong = type("Wrong", (Walk,), changes)
     with pytest.raises(ValueError, match=f"`environment` must return {message}"):
-        FunctionalRollouts(wrong, Params())
+        FunctionalEnvironment(wrong, Params())
 
 
-def test_no_place_waits_for_the_longest_episode_of_a_batch():
+def test_no_slot_waits_for_the_longest_episode_of_a_batch():
     """Where batches were played in step, over two fifths of what is computed would be wasted."""
     counted = computed = in_step = 0
-    rollouts = FunctionalRollouts(Launched, Params(), 128)
-    for lanes, episodes, steps in rollouts.play(lambda: RANDOM, KEYS, [0] * WIDTH, 30, BATCH):
+    environment = FunctionalEnvironment(Launched, Params(), 128)
+    batches = play(environment, lambda: RANDOM, KEYS, [0] * WIDTH, 30, BATCH)
+    for lanes, episodes, steps, *_ in batches:
         lengths = np.asarray(episodes.lengths)[lanes < WIDTH]
         counted, computed = counted + lengths.sum(), computed + steps
         in_step += BATCH * lengths.max(1).sum()
@@ -236,7 +242,7 @@ def test_environments_are_closed_when_playing_ends_early(monkeypatch):
             super().close_extras(**kwargs)
 
     monkeypatch.setattr(fleet, "Fleet", Watched)
-    batches = COUNTING.play(lambda: RANDOM, KEYS, [0, 0], 5, BATCH)
+    batches = play(COUNTING, lambda: RANDOM, KEYS, [0, 0], 5, BATCH)
     next(batches)
     assert not closed
     batches.close()
@@ -244,23 +250,23 @@ def test_environments_are_closed_when_playing_ends_early(monkeypatch):
 
 
 class Reversed:
-    """Somebody's own rollouts: those of the two states, with the lanes in another order."""
+    """The user's own rollouts: the two states, with the lanes in another order."""
 
     n_observations = n_actions = 2
     max_steps, discount, name = 32, 0.98, "reversed"
 
     def __init__(self):
-        self.inner = FunctionalRollouts(tabular, two_state.params(), max_steps=32)
-        self.seen = []
+        self.inner = FunctionalEnvironment(tabular, two_state.params(), max_steps=32)
+        self.used = []
 
     def play(self, policies, keys, done, until, batch):
         def remembered():
-            self.seen.append(policies())
-            return self.seen[-1]
+            self.used.append(policies())
+            return self.used[-1]
 
-        for lanes, episodes, _ in self.inner.play(remembered, keys, done, until, batch):
+        for lanes, episodes, *_ in play(self.inner, remembered, keys, done, until, batch):
             backwards = jax.tree.map(lambda x: np.asarray(x)[::-1], episodes)
-            yield Played(lanes[::-1], backwards)
+            yield Round(lanes[::-1], backwards)
 
 
 def test_rollouts_of_one_s_own_are_trained_in(tmp_path):
@@ -268,10 +274,10 @@ def test_rollouts_of_one_s_own_are_trained_in(tmp_path):
     options = {"environment": own, "max_steps": None, "episodes": 8, "runs": 2}
     trained = on_two_states(checkpoint=tmp_path, **options)
     assert_same(trained, on_two_states(episodes=8, runs=2))
-    first, second = (seen.network.layers[0].weight for seen in own.seen)
+    first, second = (used.network.layers[0].weight for used in own.used)
     assert (np.asarray(first) != np.asarray(second)).any()
     assert_same(on_two_states(checkpoint=tmp_path, **options), trained)
-    assert len(own.seen) == 2  # nothing was left to play
+    assert len(own.used) == 2  # nothing was left to play
     own.name = "another"
     with pytest.raises(ValueError, match="`environment` was 'reversed' and is 'another'"):
         on_two_states(checkpoint=tmp_path, **options)
@@ -283,21 +289,21 @@ def test_evaluation_plays_with_the_policy_as_it_is():
     there = evaluate(policy, two_state.params(), episodes=300, max_steps=32)
     np.testing.assert_array_equal(played.returns, there.returns)
     np.testing.assert_array_equal(played.lengths, there.lengths)
-    assert own.seen
-    for seen in own.seen:
-        for x, y in zip(jax.tree.leaves(seen), jax.tree.leaves(policy), strict=True):
+    assert own.used
+    for used in own.used:
+        for x, y in zip(jax.tree.leaves(used), jax.tree.leaves(policy), strict=True):
             np.testing.assert_array_equal(x, np.broadcast_to(y, x.shape))
 
 
-def test_rollouts_of_a_functional_environment_are_as_good_as_its_parameters():
-    rollouts = FunctionalRollouts(tabular, two_state.params(), max_steps=32)
-    given = on_two_states(environment=rollouts, max_steps=None, episodes=8, runs=2)
+def test_a_functional_environment_is_as_good_as_its_parameters():
+    environment = FunctionalEnvironment(tabular, two_state.params(), max_steps=32)
+    given = on_two_states(environment=environment, max_steps=None, episodes=8, runs=2)
     assert_same(given, on_two_states(episodes=8, runs=2))
 
 
 @pytest.mark.parametrize("name", ["max_steps", "workers"])
-def test_rollouts_have_their_own_limits(name):
-    message = f"^`{name}` must be None for rollouts, which have their own, got 3$"
+def test_such_an_environment_has_its_own_limits(name):
+    message = f"^`{name}` must be None for an environment that has its own, got 3$"
     with pytest.raises(ValueError, match=message):
         train(reinforce(Boltzmann(1.0)), COUNTING, episodes=10, **{name: 3})
     with pytest.raises(ValueError, match=message):

@@ -9,10 +9,10 @@ import pytest
 
 from mellowmax import Boltzmann, Mellowmax, Softmax
 from mellowmax.deep import HeldTemperature, Network, Policy
-from mellowmax.deep.rollouts import act
+from mellowmax.deep.play import act_kernel
 from mellowmax.experiments.items.fig11.softmax import BoltzmannOrMellowmax
 
-COUNT = act.BLOCK + 7  # two programs, the second one not full
+COUNT = act_kernel.BLOCK + 7  # two programs, the second one not full
 
 
 def some(softmax, sizes=(8, 16, 4), count=COUNT):
@@ -21,8 +21,8 @@ def some(softmax, sizes=(8, 16, 4), count=COUNT):
     networks = jax.vmap(lambda key: Network.init(key, sizes))(keys)
     networks = jax.tree.map(lambda x: 4 * x, networks)  # not all actions alike
     uniforms = jax.random.uniform(jax.random.key(4), (count,), jnp.float32)
-    seen = jax.random.normal(jax.random.key(5), (count, sizes[0]), jnp.float32)
-    return Policy(networks, softmax), uniforms, seen
+    observations = jax.random.normal(jax.random.key(5), (count, sizes[0]), jnp.float32)
+    return Policy(networks, softmax), uniforms, observations
 
 
 def parameters():
@@ -45,11 +45,11 @@ def of_either():
     ids=["mellowmax", "boltzmann", "held temperature", "either"],
 )
 def test_actions_of_a_kernel_are_those_of_each_policy(softmax):
-    policies, uniforms, seen = some(softmax())
-    assert act._fits(policies, seen)
-    actions = act.act_in_kernel(policies, uniforms, seen, interpret=True)
+    policies, uniforms, observations = some(softmax())
+    assert act_kernel._fits(policies, observations)
+    actions = act_kernel.act_in_kernel(policies, uniforms, observations, interpret=True)
     one_by_one = [
-        int(jax.tree.map(lambda x, i=i: x[i], policies).act(uniforms[i], seen[i]))
+        int(jax.tree.map(lambda x, i=i: x[i], policies).act(uniforms[i], observations[i]))
         for i in range(COUNT)
     ]
     assert actions.dtype == jnp.int32
@@ -59,7 +59,7 @@ def test_actions_of_a_kernel_are_those_of_each_policy(softmax):
 
 def test_a_kernel_is_known_to_the_compiler_of_a_gpu():
     arguments = some(of_either())
-    traced = jax.jit(act.act_in_kernel).trace(*arguments)
+    traced = jax.jit(act_kernel.act_in_kernel).trace(*arguments)
     try:
         text = traced.lower(lowering_platforms=("cuda",)).as_text()
     except RuntimeError as error:
@@ -86,7 +86,7 @@ class OwnSoftmax(Mellowmax):
 def test_what_a_kernel_cannot_hold_is_left_to_xla(softmax, sizes):
     made = softmax()
     assert isinstance(made, Softmax)
-    policies, uniforms, seen = some(made, sizes)
-    assert not act._fits(policies, seen)
-    expected = jax.vmap(Policy.act)(policies, uniforms, seen)
-    np.testing.assert_array_equal(act.act(policies, uniforms, seen), expected)
+    policies, uniforms, observations = some(made, sizes)
+    assert not act_kernel._fits(policies, observations)
+    expected = jax.vmap(Policy.act)(policies, uniforms, observations)
+    np.testing.assert_array_equal(act_kernel.act(policies, uniforms, observations), expected)

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from mellowmax import Boltzmann
-from mellowmax.deep import VectorRollouts, dqn, reinforce, train
+from mellowmax.deep import VectorEnvironment, dqn, reinforce, train
 
 LEARNER = reinforce(Boltzmann(1.0), learning_rate=0.05, batch=4)
 
@@ -23,7 +23,7 @@ def make(count, mode=AutoresetMode.DISABLED, name="CartPole-v1", **options):
 def test_episodes_are_those_of_a_fleet():
     """Runs end their batches at other times, so that environments rest and are reset meanwhile."""
     ours = train(LEARNER, "CartPole-v1", episodes=24, runs=3, workers=0)
-    theirs = train(LEARNER, VectorRollouts(make), episodes=24, runs=3)
+    theirs = train(LEARNER, VectorEnvironment(make), episodes=24, runs=3)
     assert len(np.unique(ours.lengths.reshape(3, 6, 4).max(-1))) > 6
     np.testing.assert_array_equal(theirs.returns, ours.returns)
     np.testing.assert_array_equal(theirs.lengths, ours.lengths)
@@ -32,7 +32,7 @@ def test_episodes_are_those_of_a_fleet():
 def test_q_learning_plays_in_them_too():
     learner = dqn(Boltzmann(1.0), capacity=64, minibatch=4, learning_starts=8, hidden=4, depth=1)
     ours = train(learner, "CartPole-v1", episodes=3, workers=0)
-    theirs = train(learner, VectorRollouts(make), episodes=3)
+    theirs = train(learner, VectorEnvironment(make), episodes=3)
     np.testing.assert_array_equal(theirs.lengths, ours.lengths)
 
 
@@ -47,7 +47,7 @@ def test_q_learning_plays_in_them_too():
 )
 def test_another_kind_is_refused(make, sentence):
     with pytest.raises(ValueError, match=sentence):
-        VectorRollouts(make)
+        VectorEnvironment(make)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_what_they_have_not_declared_is_one_sentence(place, said, rule):
             return *right[:place], said, *right[place + 1 :]
 
     with pytest.raises(RuntimeError) as error:
-        train(LEARNER, VectorRollouts(lambda count: Wrong(make(count))), episodes=4)
+        train(LEARNER, VectorEnvironment(lambda count: Wrong(make(count))), episodes=4)
     assert str(error.value).startswith(f"`environment` must return {rule}")
 
 
@@ -77,9 +77,9 @@ def test_envpool_trains():
     def pool(count):
         return envpool.make("CartPole-v1", env_type="gymnasium", num_envs=count, seed=1)
 
-    rollouts = VectorRollouts(pool)
-    assert (rollouts.n_observations, rollouts.n_actions, rollouts.max_steps) == (4, 2, 500)
-    result = train(LEARNER, rollouts, episodes=24, runs=3)
+    environment = VectorEnvironment(pool)
+    assert (environment.n_observations, environment.n_actions, environment.max_steps) == (4, 2, 500)
+    result = train(LEARNER, environment, episodes=24, runs=3)
     np.testing.assert_array_equal(result.returns, result.lengths)  # a step earns 1
     assert (result.lengths >= 8).all(), "a pole does not fall at once"
     assert len(np.unique(result.lengths)) > 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mellowmax.deep.episode_log import EpisodeLog
+from mellowmax.deep.log import EpisodeLog
 
 RUNS, EPISODES, BATCH = 3, 240, 10
 
@@ -17,7 +17,7 @@ def played(seed=0, low=0.0):
 
 
 def add_all(log, returns, lengths, seed=0):
-    """Batches of one or two runs at a time, in random order, with a lane that there is not."""
+    """Batches of one or two runs at a time, in random order, with padding."""
     rng = np.random.default_rng(seed)
     done = [0] * RUNS
     while min(done) < EPISODES:

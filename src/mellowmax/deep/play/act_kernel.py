@@ -1,8 +1,7 @@
 """The actions of many policies at once: on a GPU in one kernel.
 
-A step of an episode needs little arithmetic for its action: the products of a small network, a
-inverse temperature, a choice. As some thirty kernels of XLA's, launching them takes longer than
-they do.
+An action takes little arithmetic: the products of a small network, an inverse temperature, a
+choice. XLA makes some thirty kernels of it, and launching them takes longer than running them.
 """
 
 from __future__ import annotations
@@ -21,35 +20,35 @@ from ..network import Network, Policy
 __all__ = ["act", "act_in_kernel"]
 
 BLOCK = 32
-"""How many places a program of the kernel has: as many as a group of threads that runs in step."""
+"""The number of slots of a program of the kernel: the number of threads that run in step."""
 MOST_NUMBERS = 512
-"""Of a policy in a kernel, which holds them all in registers."""
+"""The most numbers of a policy in a kernel, which holds them all in registers."""
 
 
-def act(policies: Policy, uniforms: jax.Array, seen: jax.Array) -> jax.Array:
-    """The actions that random numbers from 0 to 1 decide on.
+def act(policies: Policy, uniforms: jax.Array, observations: jax.Array) -> jax.Array:
+    """The actions that uniform random numbers in [0, 1) choose.
 
     Args:
-        policies: one for each place, with an axis of places first.
+        policies: one for each slot, with an axis of slots first.
         uniforms: `[P]`
-        seen: `[P, D]`
+        observations: `[P, D]`
     """
-    arguments = (policies, uniforms, seen)
-    if jax.default_backend() == "cpu" or not _fits(policies, seen):
+    arguments = (policies, uniforms, observations)
+    if jax.default_backend() == "cpu" or not _fits(policies, observations):
         return _one_by_one(*arguments)
     actions: jax.Array = lax.platform_dependent(*arguments, cuda=act_in_kernel, default=_one_by_one)
     return actions
 
 
-def _one_by_one(policies: Policy, uniforms: jax.Array, seen: jax.Array) -> jax.Array:
-    return jax.vmap(Policy.act)(policies, uniforms, seen)
+def _one_by_one(policies: Policy, uniforms: jax.Array, observations: jax.Array) -> jax.Array:
+    return jax.vmap(Policy.act)(policies, uniforms, observations)
 
 
-def _fits(policies: Policy, seen: jax.Array) -> bool:
-    """Can a kernel hold such policies? Its arrays have sizes that are powers of two."""
+def _fits(policies: Policy, observations: jax.Array) -> bool:
+    """Can a kernel hold such policies? All sizes must be powers of two, and the numbers few."""
     library = __name__.partition(".")[0]
     own = type(policies.softmax).__module__.partition(".")[0] == library
-    arrays = [*jax.tree.leaves(policies), seen]
+    arrays = [*jax.tree.leaves(policies), observations]
     sizes = [n for x in arrays for n in x.shape[1:]]
     numbers = sum(math.prod(x.shape[1:]) for x in arrays)
     return (
@@ -61,36 +60,36 @@ def _fits(policies: Policy, seen: jax.Array) -> bool:
 
 
 def act_in_kernel(
-    policies: Policy, uniforms: jax.Array, seen: jax.Array, *, interpret: bool = False
+    policies: Policy, uniforms: jax.Array, observations: jax.Array, *, interpret: bool = False
 ) -> jax.Array:
     """`act`, in a kernel.
 
     Args:
-        policies: as there.
-        uniforms: likewise.
-        seen: likewise.
+        policies: as for `act`.
+        uniforms: as for `act`.
+        observations: as for `act`.
         interpret: run it without a GPU, slowly, as a test does?
     """
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton
 
-    arrays, structure = jax.tree.flatten((policies, uniforms, seen))
+    arrays, structure = jax.tree.flatten((policies, uniforms, observations))
     count = uniforms.shape[0]
     blocks = -(-count // BLOCK)
 
     def kernel(*references: Any) -> None:
         *sources, target = references
-        place = pl.program_id(0) * BLOCK + jnp.arange(BLOCK, dtype=jnp.int32)
-        there = jnp.minimum(place, count - 1)
+        slot = pl.program_id(0) * BLOCK + jnp.arange(BLOCK, dtype=jnp.int32)
+        within = jnp.minimum(slot, count - 1)
         block = [
-            source[_entries(array.shape[1:], there)]
+            source[_entries(array.shape[1:], within)]
             for source, array in zip(sources, arrays, strict=True)
         ]
         policy, uniform, observation = jax.tree.unflatten(structure, block)
         with in_kernel():
             values = _outputs(policy.network, observation)
             chosen = choose(policy.softmax.policy(values, axis=0), uniform, axis=0)
-        target[place] = chosen.astype(jnp.int32)
+        target[slot] = chosen.astype(jnp.int32)
 
     actions: jax.Array = pl.pallas_call(
         kernel,
@@ -103,9 +102,9 @@ def act_in_kernel(
     return actions[:count]
 
 
-def _entries(shape: tuple[int, ...], place: jax.Array) -> jax.Array:
-    """Where the numbers of places are in a flat array `[P, *shape]`, with the places last."""
-    entries = (place * math.prod(shape)).reshape((1,) * len(shape) + place.shape)
+def _entries(shape: tuple[int, ...], slot: jax.Array) -> jax.Array:
+    """The indices of the numbers of slots in a flat array `[P, *shape]`, with the slots last."""
+    entries = (slot * math.prod(shape)).reshape((1,) * len(shape) + slot.shape)
     for axis, size in enumerate(shape):
         along = [1] * (len(shape) + 1)
         along[axis] = size
@@ -114,14 +113,14 @@ def _entries(shape: tuple[int, ...], place: jax.Array) -> jax.Array:
     return entries
 
 
-def _outputs(network: Network, seen: jax.Array) -> jax.Array:
-    """The outputs of networks, with an axis of places last in all arrays."""
-    x = seen
+def _outputs(network: Network, observations: jax.Array) -> jax.Array:
+    """The outputs of networks, with an axis of slots last in all arrays."""
+    x = observations
     for layer in network.layers[:-1]:
         x = jax.nn.relu(_times(layer, x))
     return _times(network.layers[-1], x)
 
 
 def _times(layer: Any, x: jax.Array) -> jax.Array:
-    """Kernels have no products of small matrices, only sums."""
+    """A product, as a sum: Triton has no products of small matrices."""
     return jnp.sum(layer.weight * x[None], axis=1) + layer.bias

@@ -1,4 +1,4 @@
-"""A block of runs that is trained in one thread: what it learns, logs and saves."""
+"""A worker trains a block of runs in one thread: it has them play and learn, logs and saves."""
 
 from __future__ import annotations
 
@@ -14,50 +14,56 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from .._common.runs import run_keys
 from .checkpoint import BlockState, block_path, describe, load, save
-from .dqn import Dqn
-from .episode_log import EpisodeLog
-from .loops import Learned, Loop
+from .episodes import Round
+from .keys import run_keys
+from .learner import Learner
+from .log import EpisodeLog
 from .network import Policy
+from .play import Player
+from .play.player import first_states
 from .progress import ProgressReporter
-from .reinforce import Reinforce
 
-__all__ = ["Block", "Checkpoints", "Lanes"]
+__all__ = ["Checkpoints", "Lanes", "Worker"]
 
 
 class Lanes(NamedTuple):
     """Every run of every setting, the runs of a setting side by side."""
 
-    learners: Reinforce | Dqn
+    learners: Learner
+    """The learners, with an axis of lanes first."""
     key_data: npt.NDArray[np.uint32]
+    """The data of the keys of their settings."""
     numbers: npt.NDArray[np.uint32]
+    """The numbers of the runs."""
 
     def of_block(self, first: int, width: int) -> Lanes:
-        """The lanes of a block from its first one on; a block that is not full repeats its last."""
+        """The lanes of a block; a block that is not full repeats its last run."""
         chosen = np.minimum(first + np.arange(width), len(self.numbers) - 1)
         return jax.tree.map(lambda x: x[chosen], self)  # type: ignore[no-any-return]
 
 
 class Checkpoints(NamedTuple):
-    """Where checkpoints are written, of which environment, and how often."""
+    """Where checkpoints are written, and how often."""
 
     directory: Path
     environment: str
+    """The name of the environment."""
     seconds: float
+    """The time between two checkpoints."""
 
 
-class Block:
-    """A block of runs: what they have learned and played, and their checkpoint.
+class Worker:
+    """Trains a block of runs, which have one program and one checkpoint.
 
     Args:
-        lanes: of all blocks.
-        first: the first lane of this one.
-        width: how many lanes it has, whether there is a run for each of them or not.
+        lanes: the lanes of all blocks.
+        first: the first lane of this block.
+        width: the number of its lanes, of which the last may have no run.
         device: where it is trained.
-        loop: how it plays and learns.
-        empty_log: makes a log for so many runs.
-        checkpoints: where to save it, if anywhere; what is there is resumed.
+        player: plays for it.
+        empty_log: makes a log for a number of runs.
+        checkpoints: where to save it, or None. If there is a checkpoint, it is resumed.
     """
 
     def __init__(
@@ -66,23 +72,30 @@ class Block:
         first: int,
         width: int,
         device: jax.Device,
-        loop: Loop,
+        player: Player,
         empty_log: Callable[[int], EpisodeLog],
         checkpoints: Checkpoints | None,
     ) -> None:
         self.runs = min(width, len(lanes.numbers) - first)
         learners, data, numbers = lanes.of_block(first, width)
-        self.first, self.device, self.loop = first, device, loop
+        self.first, self.device, self.player = first, device, player
         self.checkpoints = checkpoints
         with jax.default_device(device):
             self.learners = jax.tree.map(jnp.asarray, learners)
             self.keys = run_keys(jnp.asarray(data), jnp.asarray(numbers))
-            states = loop.init(self.learners, self.keys)
-            self.state = BlockState(states, empty_log(self.runs), first)
+            sizes = (player.environment.n_observations, player.environment.n_actions)
+            states = first_states(self.learners, self.keys, *sizes)
+            playing = player.begin(self.keys)
+            self.state = BlockState(states, empty_log(self.runs), first, playing)
             if checkpoints is not None:
                 self.path = block_path(checkpoints.directory, first)
                 self.description = describe(
-                    learners, checkpoints.environment, data, numbers, loop.rollouts, self.state.log
+                    learners,
+                    checkpoints.environment,
+                    data,
+                    numbers,
+                    player.environment,
+                    self.state.log,
                 )
                 if self.path.exists():
                     self.state = load(self.path, self.description, self.state)
@@ -92,12 +105,12 @@ class Block:
         saved = -math.inf  # the first round is saved at once
         with contextlib.ExitStack() as held:
             held.enter_context(jax.default_device(self.device))
-            rounds = self.loop.rounds(self.learners, self.keys, self.state)
+            rounds = self.player.play(self.learners, self.keys, self.state)
             held.enter_context(contextlib.closing(rounds))
             try:
-                for learned in rounds:
-                    self._take(learned)
-                    stopped = reporter.report(learned.steps, learned.computed)
+                for round in rounds:
+                    self._take(round)
+                    stopped = reporter.report(round.steps, round.computed)
                     if self.checkpoints and time.monotonic() - saved >= self.checkpoints.seconds:
                         self._save()
                         saved = time.monotonic()
@@ -109,15 +122,14 @@ class Block:
         self._save()
 
     def policies(self) -> Policy:
-        """Those of the lanes that have a run."""
-        policies = self.loop.policies(self.learners, self.state.states)
+        """The policies that the runs have learned."""
+        policies = self.learners.policy(self.state.states)
         return jax.tree.map(lambda x: np.asarray(x)[: self.runs], policies)  # type: ignore[no-any-return]
 
-    def _take(self, learned: Learned) -> None:
+    def _take(self, round: Round) -> None:
         """Take over what has been learned, and log the episodes."""
-        self.state.states = learned.states
-        for ended in learned.ended:
-            self.state.log.add(*ended)
+        self.state.states, self.state.playing = round.states, round.playing
+        self.state.log.add(round.lanes, round.returns, round.lengths)
 
     def _save(self) -> None:
         if self.checkpoints:

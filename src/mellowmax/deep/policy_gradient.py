@@ -1,4 +1,7 @@
-"""Weights of actions, and sums of gradients over the steps of a batch, some steps at a time."""
+"""The parts of a policy gradient: advantages, objectives, and sums of gradients over many steps.
+
+Sums run over some steps of all episodes at a time, so that memory does not grow with the episodes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from .network import Network, Policy
 __all__ = [
     "error",
     "in_chunks",
-    "mean_of_others",
+    "leave_one_out_mean",
     "n_steps",
     "normalised",
     "objective",
@@ -23,29 +26,29 @@ __all__ = [
 ]
 
 STEPS, ACCELERATOR_STEPS = 32, 256
-"""How many steps of all episodes a gradient is computed of at a time: `padded_length` is a multiple
-of them."""
+"""A gradient is computed for this many steps of all episodes at a time. Every `padded_length` is a
+multiple of them."""
 
 
 def n_steps(episodes: Episodes) -> jax.Array:
-    """The steps of all episodes; 1 where a lane has none."""
+    """The number of steps of all episodes; 1 where a lane has none."""
     return jnp.maximum(1, episodes.lengths.sum(dtype=jnp.int32)).astype(episodes.rewards.dtype)
 
 
-def mean_of_others(numbers: jax.Array) -> jax.Array:
-    """For each episode, `[T, B]`, the mean of the other ones at the same step."""
+def leave_one_out_mean(numbers: jax.Array) -> jax.Array:
+    """For each step of each episode, `[T, B]`, the mean over the batch's other episodes."""
     return (numbers.sum(1, keepdims=True) - numbers) / max(1, numbers.shape[1] - 1)
 
 
-def normalised(numbers: jax.Array, live: jax.Array, count: jax.Array) -> jax.Array:
-    """Numbers of steps, `[T, B]`, brought to mean 0 and deviation 1; 0 if all are equal.
+def normalised(numbers: jax.Array, mask: jax.Array, count: jax.Array) -> jax.Array:
+    """One number for each step, `[T, B]`, scaled to mean 0 and deviation 1; 0 if all are equal.
 
     Args:
-        numbers: 0 where a step does not count.
-        live: which steps count.
-        count: how many they are.
+        numbers: 0 outside of the mask.
+        mask: `[T, B]`, the steps of the episodes.
+        count: how many steps are in the mask.
     """
-    centred = jnp.where(live, numbers - _sum(numbers) / count, 0)
+    centred = jnp.where(mask, numbers - _sum(numbers) / count, 0)
     deviation = jnp.sqrt(_sum(centred * centred) / count)
     return jnp.where(deviation > 0, centred / jnp.where(deviation > 0, deviation, 1), 0)
 
@@ -56,24 +59,24 @@ def objective(
     observations: jax.Array,
     actions: jax.Array,
     advantages: jax.Array,
-    share: jax.Array,
+    divisor: jax.Array,
 ) -> jax.Array:
-    """The log-probabilities of actions, weighed with their advantages."""
+    """The sum of the actions' log-probabilities, each times its advantage, over a divisor."""
     log_policy = jax.vmap(Policy(network, softmax).log_probabilities)(observations)
     taken = jnp.take_along_axis(log_policy, actions[:, None], axis=1)[:, 0]
-    # An action that was not taken may have the probability 0, and its logarithm.
-    return jnp.where(advantages == 0, 0, taken * advantages).sum() / share
+    # Padding may hold an action of probability 0, whose logarithm is -inf.
+    return jnp.where(advantages == 0, 0, taken * advantages).sum() / divisor
 
 
 def error(
     baseline: Network,
     observations: jax.Array,
     targets: jax.Array,
-    live: jax.Array,
+    mask: jax.Array,
     count: jax.Array,
 ) -> jax.Array:
-    """Half the mean squared error of what a baseline predicts."""
-    missed = jnp.where(live, jax.vmap(baseline)(observations)[:, 0] - targets, 0)
+    """Half the mean squared error of a baseline's predictions, over the `count` steps of a mask."""
+    missed = jnp.where(mask, jax.vmap(baseline)(observations)[:, 0] - targets, 0)
     return (missed * missed).sum() / (2 * count)
 
 
@@ -89,7 +92,7 @@ def in_chunks(function: Callable[[jax.Array], jax.Array], array: jax.Array) -> j
 
 
 def _sum(array: jax.Array) -> jax.Array:
-    """The sum of `[T, B]`, chunk by chunk."""
+    """The sum over `[T, B]`, added up chunk by chunk."""
     zero = jnp.zeros((), array.dtype)
     total: jax.Array = lax.scan(lambda sum, x: (sum + x.sum(), None), zero, _chunks(array))[0]
     return total
@@ -98,9 +101,13 @@ def _sum(array: jax.Array) -> jax.Array:
 def sum_of_gradients(
     objective: Callable[..., jax.Array], network: Network, lengths: jax.Array, *data: jax.Array
 ) -> Network:
-    """The gradient of the sum of an objective over `data`, each `[T, B, ...]`.
+    """The gradient of a sum over steps, added up some steps at a time.
 
-    It is added up some steps at a time, up to the end of the longest episode.
+    Args:
+        objective: a function of the network and of rows of the data; it is summed over all rows.
+        network: what it is differentiated with respect to.
+        lengths: the lengths of the episodes. Steps after the longest one are left out.
+        data: arrays `[T, B, ...]`.
     """
     steps = STEPS if jax.default_backend() == "cpu" else ACCELERATOR_STEPS
 

@@ -1,4 +1,4 @@
-"""What is kept of the episodes that were played: returns and lengths, one by one or in bins."""
+"""The log of a training: the returns and lengths of its episodes, one by one or in bins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from .._typing import Integers
 __all__ = ["SOLVED_EPISODES", "EpisodeLog"]
 
 SOLVED_EPISODES = 100
-"""To solve an environment takes a mean return above some number in as many episodes in a row."""
+"""An environment is solved when the mean return of this many episodes in a row is above a given
+number."""
 ARRAYS = ("done", "last", "returns", "lengths", "recent", "solved")
 
 
@@ -31,20 +32,20 @@ class EpisodeLog:
         The same in bins of four episodes:
 
         >>> log = EpisodeLog.empty(runs=2, episodes=8, batch=2, bin=4)
-        >>> for earned in (1.0, 2.0, 3.0):
-        ...     log.add([1], np.float32([[earned, earned]]), np.int32([[3, 4]]))
+        >>> for number in (1.0, 2.0, 3.0):
+        ...     log.add([1], np.float32([[number, number]]), np.int32([[3, 4]]))
         >>> print(log.mean_returns()[1], log.mean_lengths()[1])
         [1.5 nan] [3.5 0. ]
     """
 
     episodes: int
-    """Of each run."""
+    """The number of episodes of each run."""
     batch: int
-    """How many of them are added at a time."""
+    """How many episodes are added at a time."""
     bin: int
-    """How many of them share an entry."""
+    """How many episodes share an entry."""
     solved_return: float | None
-    """Above which mean return the environment is solved; None if nobody asks."""
+    """The mean return above which the environment is solved; None to record no such thing."""
     done: npt.NDArray[np.int64]
     """`[runs]`: how many batches each run has played."""
     last: npt.NDArray[np.float64]
@@ -52,10 +53,10 @@ class EpisodeLog:
     returns: npt.NDArray[Any]
     """`[runs, bins]`: the sum of the returns of a bin; NaN where none has been played."""
     lengths: npt.NDArray[Any]
-    """`[runs, bins]`: the same of the lengths; 0 where none has been played."""
+    """`[runs, bins]`: the sum of the lengths of a bin; 0 where none has been played."""
     recent: npt.NDArray[np.float32]
-    """`[runs, 99]`: the returns of the last episodes, NaN before the first. Empty if nobody asks
-    who has solved the environment."""
+    """`[runs, 99]`: the returns of the last episodes, NaN before the first. Empty if
+    `solved_return` is None."""
     solved: npt.NDArray[np.int64]
     """`[runs]`: after how many episodes a run had solved the environment; 0 if it has not."""
 
@@ -68,14 +69,14 @@ class EpisodeLog:
         bin: int = 1,
         solved_return: float | None = None,
     ) -> EpisodeLog:
-        """A log with room for so many episodes of so many runs.
+        """A log of episodes that are yet to be played.
 
         Args:
-            runs: how many.
-            episodes: of each run: whole bins.
+            runs: the number of runs.
+            episodes: the number of episodes of each run: whole bins.
             batch: how many episodes are added at a time.
             bin: how many episodes share an entry: 1, or whole batches.
-            solved_return: above which mean return the environment is solved; None if nobody asks.
+            solved_return: the mean return above which the environment is solved, or None.
         """
         shape = (runs, episodes // bin)
         of_returns, of_lengths = (np.float32, np.int32) if bin == 1 else (np.float64, np.int64)
@@ -99,42 +100,57 @@ class EpisodeLog:
         returns: npt.NDArray[np.float32],
         lengths: npt.NDArray[np.int32],
     ) -> None:
-        """Add a batch of some lanes, `[L, B]`; lanes without a run are left out."""
+        """Add batches of some lanes; those of lanes without a run are left out.
+
+        Args:
+            lanes: `[N]`, the lane of each batch. A lane's own batches are in order.
+            returns: `[N, B]`
+            lengths: `[N, B]`
+        """
         lane = np.asarray(lanes)
-        chosen = lane < len(self.done)
-        lane, returns, lengths = lane[chosen], returns[chosen], lengths[chosen]
+        lane = np.where(lane < len(self.done), lane, -1)
+        for turn in _turns(lane):
+            self._add(lane[turn], returns[turn], lengths[turn])
+
+    def _add(
+        self,
+        lane: Integers,
+        returns: npt.NDArray[np.float32],
+        lengths: npt.NDArray[np.int32],
+    ) -> None:
+        """Add one batch of each of some lanes."""
         before = self.done[lane] * self.batch
         if self.solved_return is not None:
             window = np.concatenate([self.recent[lane], returns], axis=1)
             means = np.lib.stride_tricks.sliding_window_view(window, SOLVED_EPISODES, 1).mean(-1)
             above = means > self.solved_return  # never where an episode is missing
             first = before + 1 + above.argmax(1)
-            news = above.any(1) & (self.solved[lane] == 0)
-            self.solved[lane] = np.where(news, first, self.solved[lane])
+            solves = above.any(1) & (self.solved[lane] == 0)
+            self.solved[lane] = np.where(solves, first, self.solved[lane])
             self.recent[lane] = window[:, self.batch :]
-        share = min(self.bin, self.batch)
-        entry = (lane[:, None], before[:, None] // self.bin + np.arange(self.batch // share))
+        together = min(self.bin, self.batch)
+        entry = (lane[:, None], before[:, None] // self.bin + np.arange(self.batch // together))
         begins = (before % self.bin == 0)[:, None]
         for kept, new in ((self.returns, returns), (self.lengths, lengths)):
-            sums = new.reshape(len(lane), -1, share).sum(-1, dtype=kept.dtype)
+            sums = new.reshape(len(lane), -1, together).sum(-1, dtype=kept.dtype)
             kept[entry] = np.where(begins, sums, kept[entry] + sums)
         self.last[lane] = returns.mean(1, dtype=np.float64)
         self.done[lane] += 1
 
     def mean_returns(self) -> npt.NDArray[np.float32]:
-        """`[runs, bins]`: of the episodes of each bin; NaN where one has not been played."""
+        """`[runs, bins]`: the mean return of each bin; NaN if not all of it has been played."""
         return self._means(self.returns, np.nan).astype(np.float32, copy=False)
 
     def mean_lengths(self) -> npt.NDArray[Any]:
-        """`[runs, bins]`: of the episodes of each bin; 0 where one has not been played."""
+        """`[runs, bins]`: the mean length of each bin; 0 if not all of it has been played."""
         return self._means(self.lengths, 0)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What a checkpoint has of it."""
+        """The arrays of a checkpoint."""
         return {name: getattr(self, name) for name in ARRAYS}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what a checkpoint has, of no more episodes than there is room for."""
+        """Take over the arrays of a checkpoint, of no more episodes than there is room for."""
         for name in ARRAYS:
             here, there = getattr(self, name), arrays[name]
             both = tuple(map(slice, np.minimum(here.shape, there.shape)))
@@ -146,3 +162,20 @@ class EpisodeLog:
         ends = (np.arange(sums.shape[1]) + 1) * self.bin
         played = self.done[:, None] * self.batch >= ends
         return np.where(played, sums / self.bin, missing)
+
+
+def _turns(lanes: Integers) -> list[Integers]:
+    """The entries in turns: the first of every lane, then the second of every lane, and so on.
+
+    Args:
+        lanes: `[N]`, the lane of each entry; -1 for an entry that is left out.
+
+    Examples:
+        >>> [turn.tolist() for turn in _turns(np.array([3, 5, 3, -1, 3]))]
+        [[0, 1], [2], [4]]
+    """
+    order = np.argsort(lanes, kind="stable")
+    of_lane = lanes[order]
+    turn = np.arange(len(lanes)) - np.searchsorted(of_lane, of_lane)
+    turn[of_lane < 0] = -1
+    return [np.sort(order[turn == i]) for i in range(int(turn.max(initial=-1)) + 1)]

@@ -1,0 +1,432 @@
+"""What an environment is to training and evaluation: its sizes, limit, discount and name.
+
+There are three kinds: pure JAX functions, Gymnasium environments that are made one by one, and
+vector environments of someone else. `play` has the ways of playing episodes in each. An object
+that plays its own episodes, `Rollouts`, is an environment too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import inspect
+from collections.abc import Callable, Generator, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._common import checks
+from .._common.discount import discount_of
+from .._common.evaluation import MAX_STEPS
+from .._common.extras import needed_by
+from .._rows.shown import shown
+from ..environments import acrobot, lunar_lander, tabular
+from ..mdp import MDP
+from .episodes import Round
+from .network import Policy
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from ..environments.fleet.fleet import Fleet
+    from ..environments.fleet.resting import Resting
+
+__all__ = [
+    "Environment",
+    "EnvironmentFunctions",
+    "FunctionalEnvironment",
+    "GymnasiumEnvironment",
+    "PlayableEnvironment",
+    "Rollouts",
+    "VectorEnvironment",
+    "environment_of",
+    "name_of",
+]
+
+LUNAR_LANDER = "mellowmax/LunarLander-v0"
+"""The one id that stands for pure functions: its landers fly together in one program."""
+FUNCTIONS = ("reset", "step", "observe")
+"""The functions of a functional environment."""
+
+
+class EnvironmentFunctions(Protocol):
+    """An environment as pure functions of one instance: a module, or an object.
+
+    States and parameters are pytrees of any kind. `mellowmax.environments.tabular` is an example.
+    They may come with a `name`, by which checkpoints tell the environment from others; the default
+    is the name of the module or type.
+
+    If `reset` itself takes a step, there may be a function `launch(key)` too. `reset` splits its
+    key in two, and returns what `step` makes of `launch(first)` with the `second` key, whatever
+    the action. Then beginning an episode does not cost a step of its own.
+    """
+
+    def reset(self, key: jax.Array, params: Any, /) -> Any:
+        """The state in which an episode begins."""
+
+    def step(self, key: jax.Array, state: Any, action: jax.Array, params: Any, /) -> Any:
+        """The next state, the reward, and whether the episode has ended."""
+
+    def observe(self, state: Any, params: Any, /) -> jax.Array:
+        """The observation of a state, `[D]`."""
+
+
+class FunctionalEnvironment:
+    """An environment of pure JAX functions, with its parameters and its step limit.
+
+    Args:
+        functions: a module or an object with the functions `reset(key, params)`,
+            `step(key, state, action, params)` and `observe(state, params)`. They are compiled, so
+            the object must be hashable and must not change.
+        params: the parameters of the environment, a pytree with a number `n_actions`, and with a
+            `discount` if the environment has one.
+        max_steps: where an episode is cut off.
+
+    Raises:
+        ValueError: for an argument that does not fit.
+
+    Examples:
+        A walk along a line of five places, which ends to the right of it; every step costs 1:
+
+        >>> from typing import NamedTuple
+        >>> import jax.numpy as jnp
+        >>> from mellowmax import Boltzmann
+        >>> from mellowmax.deep import FunctionalEnvironment, evaluate, reinforce, train
+        >>> class Params(NamedTuple):
+        ...     reward: float = -1.0
+        ...     n_actions: int = 2
+        >>> class Line:
+        ...     @staticmethod
+        ...     def reset(key, params):
+        ...         return jax.random.randint(key, (), 0, 5, jnp.int32)
+        ...
+        ...     @staticmethod
+        ...     def step(key, place, action, params):
+        ...         place = jnp.maximum(place + 2 * action - 1, 0)
+        ...         return place, params.reward, place == 5
+        ...
+        ...     @staticmethod
+        ...     def observe(place, params):
+        ...         return jax.nn.one_hot(place, 5)
+        >>> line = FunctionalEnvironment(Line, Params(), max_steps=64)
+        >>> learner = reinforce(Boltzmann(1.0), 0.1, batch=8, depth=0, baseline="leave-one-out")
+        >>> result = train(learner, line, episodes=200)
+        >>> policy = jax.tree.map(lambda x: x[0], result.policies)
+        >>> evaluate(policy, line).mean > -4  # of the best policy it is -3
+        True
+    """
+
+    def __init__(
+        self, functions: EnvironmentFunctions, params: Any, max_steps: int = MAX_STEPS
+    ) -> None:
+        self.functions, self.params = functions, params
+        self.max_steps = checks.whole("max_steps", max_steps, 1)
+        if not all(callable(getattr(functions, name, None)) for name in FUNCTIONS):
+            rule = f"`functions` must have the functions {', '.join(FUNCTIONS)}"
+            raise TypeError(f"{rule}, got {shown(functions)}")
+        checks.instance("functions", functions, Hashable, "hashable")
+        if not hasattr(params, "n_actions"):
+            raise TypeError(f"`params` must have a number `n_actions`, got {shown(params)}")
+        self.n_actions = checks.whole("params.n_actions", params.n_actions, 1)
+        self.discount = discount_of(params)
+        self.n_observations = _size_of_observations(functions, params)
+
+    @property
+    def name(self) -> str:
+        """The names of the functions and of the parameters, with a digest of their numbers."""
+        own = getattr(self.functions, "name", None)
+        return f"{own or name_of(self.functions)} {name_of(self.params)}"
+
+
+def _size_of_observations(functions: EnvironmentFunctions, params: Any) -> int:
+    """The size of an observation, if the functions return what they should.
+
+    Raises:
+        ValueError: for functions that do not. Nothing is compiled.
+    """
+    key = jax.random.key(0)
+    state, observation, step = jax.eval_shape(functools.partial(_step, functions), params, key)
+    kinds = ("real floating", "integral", "bool")
+    if len(observation.shape) != 1 or not jnp.isdtype(observation.dtype, kinds):
+        _refuse("observations that are vectors of numbers", observation)
+    if not (isinstance(step, tuple) and len(step) == 3):
+        rule = "`environment` must return a state, a reward and `terminated` from `step`"
+        raise ValueError(f"{rule}, got {type(step).__name__}")
+    next_state, reward, terminated = step
+    if reward.shape or not jnp.isdtype(reward.dtype, ("real floating", "integral")):
+        _refuse("a number as the reward", reward)
+    if terminated.shape or terminated.dtype != jnp.bool_:
+        _refuse("one boolean as `terminated`", terminated)
+    forms = [jax.tree.map(lambda x: (x.shape, x.dtype), x) for x in (state, next_state)]
+    if forms[0] != forms[1]:
+        rule = "`environment` must return states of one form from `reset` and from `step`"
+        raise ValueError(f"{rule}, got {forms[0]} and {forms[1]}")
+    return int(observation.shape[0])
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _step(functions: EnvironmentFunctions, params: Any, key: jax.Array) -> Any:
+    """The state in which an episode begins, its observation, and a step from there."""
+    state = functions.reset(key, params)
+    observation = functions.observe(state, params)
+    return state, observation, functions.step(key, state, jnp.int32(0), params)
+
+
+def _refuse(rule: str, got: Any) -> NoReturn:
+    given = f"{got.dtype} with the shape {got.shape}"
+    raise ValueError(f"`environment` must return {rule}, got {given}")
+
+
+class GymnasiumEnvironment:
+    """A Gymnasium environment with discrete actions.
+
+    Args:
+        environment: an id, or a function without arguments that makes an environment. Observations
+            are flattened, and states that are numbers become one-hot.
+        workers: how many processes to spread the environments over; 0 for none but this one.
+        max_steps: where an episode is cut off; None for the environment's own limit, or 1000.
+
+    Raises:
+        ValueError: for an unknown environment, or one whose actions are not discrete.
+
+    Examples:
+        >>> environment = GymnasiumEnvironment("CartPole-v1")
+        >>> environment.n_observations, environment.n_actions, environment.max_steps
+        (4, 2, 500)
+    """
+
+    def __init__(
+        self,
+        environment: str | Callable[[], gymnasium.Env[Any, Any]],
+        *,
+        workers: int = 0,
+        max_steps: int | None = None,
+    ) -> None:
+        with needed_by(name_of(environment), "gymnasium"):
+            from gymnasium.spaces import flatdim
+
+            from ..environments.fleet.flatten import make_flat
+
+        self.environment = environment
+        self.workers = checks.whole("workers", workers, 0)
+        if max_steps is not None:
+            max_steps = checks.whole("max_steps", max_steps, 1)
+        self._make = functools.partial(make_flat, environment)
+        with contextlib.closing(self._make()) as env:
+            self.n_actions = flatdim(env.action_space)
+            self.n_observations = flatdim(env.observation_space)
+            self.discount = discount_of(env)
+            own = None if env.spec is None else env.spec.max_episode_steps
+        self.max_steps = own or MAX_STEPS if max_steps is None else max_steps
+
+    @property
+    def name(self) -> str:
+        """The id, or the name of the function that makes the environment."""
+        return name_of(self.environment)
+
+    def fleet(self, count: int) -> Fleet:
+        """`count` of the environments, side by side."""
+        from ..environments.fleet.fleet import Fleet
+
+        return Fleet(self._make, count, workers=self.workers)
+
+
+class VectorEnvironment:
+    """A vector environment: Gymnasium's, envpool's or your own.
+
+    Episodes are played in it as in a `GymnasiumEnvironment`, with the vector environment in place
+    of a `Fleet`. envpool takes no seed for an episode: training in it is not repeatable.
+
+    Args:
+        make: a function of a count, which makes a vector environment of that many environments. Its
+            observations are arrays, which are flattened, and its actions are discrete and count
+            from 0. It is one of envpool's, or leaves resets to the caller: its `autoreset_mode` is
+            `DISABLED`.
+        max_steps: where an episode is cut off; None for the environment's own limit, or 1000.
+
+    Raises:
+        ValueError: for an environment that is not as above.
+
+    Examples:
+        >>> import gymnasium
+        >>> def make(count):
+        ...     options = {"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED}
+        ...     return gymnasium.make_vec("CartPole-v1", count, "sync", vector_kwargs=options)
+        >>> environment = VectorEnvironment(make)
+        >>> environment.n_observations, environment.n_actions, environment.max_steps
+        (4, 2, 500)
+    """
+
+    def __init__(
+        self,
+        make: Callable[[int], gymnasium.vector.VectorEnv[Any, Any, Any]],
+        *,
+        max_steps: int | None = None,
+    ) -> None:
+        with needed_by(name_of(make), "gymnasium"):
+            from ..environments.fleet.resting import Resting
+
+        checks.function("make", make, "a function that makes a vector environment")
+        self.make = make
+        if max_steps is not None:
+            max_steps = checks.whole("max_steps", max_steps, 1)
+        self._resting = Resting
+        with contextlib.closing(self.fleet(1)) as env:
+            self.n_actions, self.n_observations = env.n_actions, env.n_observations
+            self.discount = discount_of(env)
+            own = env.max_episode_steps
+        self.max_steps = own or MAX_STEPS if max_steps is None else max_steps
+
+    @property
+    def name(self) -> str:
+        """The name of the function that makes the environment."""
+        return name_of(self.make)
+
+    def fleet(self, count: int) -> Resting:
+        """A vector environment of `count` environments."""
+        return self._resting(self.make(count))
+
+
+@runtime_checkable
+class Rollouts(Protocol):
+    """An environment that plays its own episodes, for learners of whole episodes.
+
+    Batches of episodes are played for many lanes side by side, each with a policy of its own, and
+    yielded when they are complete. An object of this kind never learns: it calls `policies` for the
+    present policies whenever a batch begins, and whoever takes the batches learns in between.
+
+        for lanes, episodes, *_ in rollouts.play(policies, keys, done, until, batch):
+            ...
+
+    An episode depends on the policy, the key of its batch and its number in the batch alone.
+    Nothing is left over from one batch to the next, so a run can be stopped after any batch and
+    resumed later. The object does not change, so it serves many threads at once.
+    """
+
+    @property
+    def n_observations(self) -> int:
+        """The size of an observation."""
+
+    @property
+    def n_actions(self) -> int:
+        """The number of actions."""
+
+    @property
+    def max_steps(self) -> int:
+        """The step limit of an episode."""
+
+    @property
+    def discount(self) -> float:
+        """The environment's own discount, or 0.99 if it has none."""
+
+    @property
+    def name(self) -> str:
+        """Tells the environment from others: a checkpoint is resumed if it is the same."""
+
+    def play(
+        self,
+        policies: Callable[[], Policy],
+        keys: jax.Array,
+        done: Sequence[int],
+        until: int,
+        batch: int,
+    ) -> Generator[Round]:
+        """Play batches of episodes, as many as each run still needs.
+
+        Args:
+            policies: gives the present policies of all lanes, a `Policy` whose arrays have an axis
+                of lanes first. It is called whenever a batch begins, after everything that was
+                yielded before has been dealt with.
+            keys: the key of each lane's run. The key of a batch is
+                `jax.random.fold_in(key, number of the batch)`.
+            done: how many batches each run has played before; one number for each lane that has a
+                run.
+            until: how many batches each run will have played at the end.
+            batch: how many episodes a batch has.
+
+        Yields:
+            The complete batches of one or more lanes: `Round(lanes, episodes)`. Resources are
+            released at the end, or when the generator is closed.
+        """
+
+
+Environment: TypeAlias = (
+    "tabular.Params | lunar_lander.Params | acrobot.Params | MDP | str | "
+    "Callable[[], gymnasium.Env[Any, Any]] | "
+    "FunctionalEnvironment | GymnasiumEnvironment | VectorEnvironment | Rollouts"
+)
+"""What `train` and `evaluate` take: the parameters of a functional environment of the library, an
+MDP, the id of a Gymnasium environment or a function that makes one, or one of the classes above."""
+PlayableEnvironment: TypeAlias = (
+    FunctionalEnvironment | GymnasiumEnvironment | VectorEnvironment | Rollouts
+)
+"""What all of these become."""
+
+
+def environment_of(
+    environment: Environment,
+    max_steps: int | None = None,
+    workers: int | None = None,
+    *,
+    default_workers: int = 0,
+) -> PlayableEnvironment:
+    """The environment that an argument of `train` or `evaluate` stands for.
+
+    Args:
+        environment: as for `train`.
+        max_steps: as for `train`.
+        workers: as for `train`.
+        default_workers: the number of workers if `workers` is None.
+
+    Raises:
+        ValueError: for an argument that does not fit.
+    """
+    if isinstance(environment, PlayableEnvironment):
+        for name, value in (("max_steps", max_steps), ("workers", workers)):
+            if value is not None:
+                rule = f"`{name}` must be None for an environment that has its own"
+                raise ValueError(f"{rule}, got {value!r}")
+        return environment
+    limit = checks.whole("max_steps", MAX_STEPS if max_steps is None else max_steps, 1)
+    workers = checks.whole("workers", default_workers if workers is None else workers, 0)
+    if isinstance(environment, str) and environment == LUNAR_LANDER:
+        environment = lunar_lander.params()
+    if isinstance(environment, lunar_lander.Params):
+        return FunctionalEnvironment(lunar_lander, environment, limit)
+    if isinstance(environment, acrobot.Params):
+        limit = acrobot.MAX_STEPS if max_steps is None else max_steps
+        return FunctionalEnvironment(acrobot, environment, limit)
+    if isinstance(environment, MDP):
+        environment = tabular.params(environment)
+    if not isinstance(environment, tabular.Params):
+        return GymnasiumEnvironment(environment, workers=workers, max_steps=max_steps)
+    if environment.allowed is not None:
+        rule = "`environment` must allow every action in every state"
+        raise ValueError(f"{rule}, got {environment}, which does not")
+    return FunctionalEnvironment(tabular, environment, limit)
+
+
+def name_of(environment: object) -> str:
+    """The name by which a checkpoint tells an environment from others.
+
+    The name of an id is the id. A function, a class or a module has its full name. Any other object
+    has the full name of its type, followed by a digest of its numbers if it has any.
+
+    Examples:
+        >>> import numpy as np
+        >>> name_of("CartPole-v1"), name_of(np), name_of(np.load)
+        ('CartPole-v1', 'numpy', 'numpy.load')
+    """
+    if isinstance(environment, str):
+        return environment
+    if inspect.ismodule(environment):
+        return environment.__name__
+    kind = environment if callable(environment) else type(environment)
+    name = f"{kind.__module__}.{getattr(kind, '__qualname__', '')}"
+    kinds = (np.ndarray, np.generic, jax.Array, int, float)
+    numbers = [x for x in jax.tree.leaves(environment) if isinstance(x, kinds)]
+    digest = hashlib.sha256(b"".join(np.asarray(x).tobytes() for x in numbers))
+    return f"{name} {digest.hexdigest()[:16]}" if numbers else name

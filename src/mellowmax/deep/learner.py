@@ -1,0 +1,49 @@
+"""What a learner is to those who train it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import jax
+
+from ..softmax import Softmax
+from .network import Policy
+
+__all__ = ["STATIC", "Learner"]
+
+STATIC = {"static": True}
+"""Metadata of a field that is not data to JAX: programs are compiled for each of its values."""
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A set of hyperparameters, with pure functions of the state of one run.
+
+    It is a JAX pytree. The softmax's parameters, the learning rate and the discount are its data,
+    and may be arrays: each run of a training has its own. All else is static.
+
+    A learner of whole episodes has `update(state, episodes, key)`. A learner of single steps has
+    `act(network, step, uniform, observation)` and `learn(state, key, stepped)`, as `Dqn` has them.
+    """
+
+    @property
+    def learns_from(self) -> Literal["episodes", "steps"]:
+        """Does it learn from whole episodes, or from single steps while it plays?"""
+
+    @property
+    def softmax(self) -> Softmax:
+        """The softmax of its policy or of its targets."""
+
+    @property
+    def discount(self) -> Any:
+        """The discount; None for that of the environment."""
+
+    @property
+    def batch(self) -> int:
+        """How many episodes of a run are played and logged at a time."""
+
+    def init(self, key: jax.Array, n_observations: int, n_actions: int) -> Any:
+        """The initial state of a run: arrays, those of the policy's network first."""
+
+    def policy(self, state: Any) -> Policy:
+        """The policy that has been learned."""

@@ -1,0 +1,116 @@
+"""What a player is: it plays episodes for a block of runs, in a way that suits its learner.
+
+All players have the same verbs: `width` is the number of lanes that play side by side, `begin`
+makes their first episodes, and `play` goes on, round by round. After every round whoever asked for
+it takes over the states, logs the episodes that have ended, reports, and saves the states, from
+which `play` can go on later.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Generator, Sequence
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+
+from .. import keys
+from ..checkpoint import BlockState
+from ..episodes import Round
+
+__all__ = [
+    "EVERY_LANE",
+    "LAUNCHED_AT_ONCE",
+    "WIDTH",
+    "Player",
+    "check_finite",
+    "diverged",
+    "first_states",
+    "room",
+]
+
+WIDTH = 32
+"""The number of lanes on a CPU, even where some have no run. Matrix products and exponentials round
+differently at other widths, and a run must give the same numbers whatever runs are beside it."""
+EVERY_LANE = np.arange(WIDTH, dtype=np.int32)
+LAUNCHED_AT_ONCE: Any = {
+    "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,"
+    "DYNAMIC_SLICE_FUSION,WHILE,CONDITIONAL",
+    "xla_gpu_graph_min_graph_size": 1,
+}
+"""Compiler options, which matter on a GPU alone: the small kernels of a program, and its loops, are
+launched together. Launched one by one, a step would spend most of its time on launches."""
+SHARE_OF_MEMORY = 0.25
+"""The part of an accelerator's memory that a block may use for episodes or replay buffers."""
+
+
+class Player(Protocol):
+    """Plays for a block of runs, each in a lane of its own, and lets them learn."""
+
+    environment: Any
+    """The environment that is played in."""
+
+    def width(self, learner: Any, lanes: int, devices: Sequence[jax.Device]) -> int:
+        """The number of lanes of a block.
+
+        Args:
+            learner: the learner of all lanes.
+            lanes: the number of lanes of all blocks.
+            devices: those that share the blocks.
+        """
+
+    def begin(self, keys: jax.Array) -> Any:
+        """The first episodes of a block, as they are saved: arrays with an axis of lanes first.
+
+        None for a player of whole episodes, which has none under way between two rounds.
+
+        Args:
+            keys: the keys of the lanes' runs.
+        """
+
+    def play(self, learners: Any, keys: jax.Array, block: BlockState) -> Generator[Round]:
+        """Play and learn until each run has the episodes that the block's log has room for.
+
+        Args:
+            learners: those of all lanes.
+            keys: the keys of their runs.
+            block: where it begins. Whoever takes a round puts its states and episodes in here
+                before the next round. The states of the round before may be overwritten then.
+
+        Raises:
+            FloatingPointError: when a run has diverged. The block is as it was before that.
+        """
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def first_states(learners: Any, runs: jax.Array, n_observations: int, n_actions: int) -> Any:
+    """The initial states of the learners of a block, by the keys of their runs."""
+
+    def one(learner: Any, run: jax.Array) -> Any:
+        return learner.init(keys.first_weights(run), n_observations, n_actions)
+
+    return jax.vmap(one)(learners, runs)
+
+
+def room(device: jax.Device) -> float:
+    """How many bytes of an accelerator's memory a block may use for episodes or buffers."""
+    memory = (device.memory_stats() or {}).get("bytes_limit", 1 << 33)
+    return float(SHARE_OF_MEMORY * memory)
+
+
+def diverged(run: int, what: str, when: str) -> FloatingPointError:
+    """The error of a run in which something is not finite."""
+    return FloatingPointError(
+        f"the training has diverged: run {run} has a {what} that is not finite {when}; "
+        "a smaller learning rate may help"
+    )
+
+
+def check_finite(states: Any, block: BlockState) -> None:
+    """Raise if a run of a block has diverged, as the states of learners of single steps say."""
+    wrong = ~np.asarray(states.finite)[: len(block.log.done)]
+    if wrong.any():
+        lane = int(wrong.argmax())
+        steps = int(np.asarray(states.replay.count)[lane])
+        raise diverged(block.first + lane, "weight or a reward", f"after {steps} steps")

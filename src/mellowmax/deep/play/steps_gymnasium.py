@@ -1,0 +1,264 @@
+"""Single steps in Gymnasium environments: a call of a compiled program for every step."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from jax import lax
+
+from .. import keys as random_keys
+from ..checkpoint import BlockState
+from ..dqn import Dqn, DqnState
+from ..environment import GymnasiumEnvironment, VectorEnvironment
+from ..episodes import Round
+from ..replay import Replay, Transitions
+from .player import check_finite
+
+if TYPE_CHECKING:
+    from ...environments.fleet.fleet import Fleet
+    from ...environments.fleet.resting import Resting
+
+__all__ = ["GymnasiumSteps"]
+
+STEPS = 256
+"""About how many steps a round of playing has."""
+NONE = -1
+"""Stands for an action that has not been taken."""
+
+
+class _Episode(NamedTuple):
+    """The present episode of a run, with an axis of one lane first.
+
+    An environment cannot be saved, but an episode depends on its seed and its actions alone: a run
+    is resumed by taking the actions of the present episode once more.
+    """
+
+    number: npt.NDArray[np.int32]
+    """The number of the episode: how many the run has ended."""
+    actions: npt.NDArray[np.int32]
+    """`[1, max_steps]`: the actions so far."""
+
+
+class GymnasiumSteps:
+    """Single steps in a Gymnasium environment, of which a run learns as it plays.
+
+    A block is one run, on any device.
+
+    Args:
+        environment: the environment.
+    """
+
+    def __init__(self, environment: GymnasiumEnvironment | VectorEnvironment) -> None:
+        self.environment = environment
+
+    def width(self, learner: Dqn, lanes: int, devices: Sequence[jax.Device]) -> int:
+        """One lane."""
+        return 1
+
+    def begin(self, keys: jax.Array) -> _Episode:
+        """The first episode of a block."""
+        actions = np.full((1, self.environment.max_steps), NONE, np.int32)
+        return _Episode(np.zeros(1, np.int32), actions)
+
+    def play(self, learners: Dqn, keys: jax.Array, block: BlockState) -> Generator[Round]:
+        """Play and learn; a round is a few hundred steps."""
+        log = block.log
+        left = int(log.episodes - log.done[0])
+        if left == 0:
+            return
+        check_finite(block.states, block)
+        with contextlib.closing(self.environment.fleet(1)) as fleet:
+            steps = int(np.asarray(block.states.replay.count)[0])
+            game = _Game(fleet, keys, steps, block.playing, self.environment.max_steps)
+            flat = _Flat.of(learners, block.states)
+            while left > 0:
+                ended: list[tuple[float, int]] = []
+                before, finite = game.steps, True
+                while finite and game.steps - before < STEPS and len(ended) < left:
+                    bout = game.play(flat, learners.train_frequency, left - len(ended))
+                    learned, is_finite = _learn(*flat, keys, bout.arrays())
+                    flat = flat._replace(learned=learned)
+                    ended += bout.ended
+                    finite = bool(is_finite)
+                left -= len(ended)
+                states = flat.unflattened()
+                yield Round(
+                    np.zeros(len(ended), np.int32),
+                    returns=np.array([[x] for x, _ in ended], np.float32).reshape(-1, 1),
+                    lengths=np.array([[n] for _, n in ended], np.int32).reshape(-1, 1),
+                    states=states,
+                    playing=_Episode(game.number, game.actions),
+                    steps=game.steps - before,
+                )
+                check_finite(states, block)
+
+
+class _Flat(NamedTuple):
+    """A learner and what it has learned as lists of arrays.
+
+    A call of a compiled program with modules takes long to walk through them.
+    """
+
+    tree: jax.tree_util.PyTreeDef
+    """The structure of both together."""
+    learner: list[jax.Array]
+    """The arrays of the learner."""
+    learned: list[jax.Array]
+    """The arrays of its state, the network's first."""
+
+    @classmethod
+    def of(cls, learners: Dqn, learned: DqnState) -> _Flat:
+        """Flatten both; they have an axis of one lane first."""
+        tree = jax.tree.structure((learners, learned))
+        return cls(tree, *map(jax.tree.leaves, (learners, learned)))
+
+    def unflattened(self) -> DqnState:
+        """What has been learned."""
+        learned: DqnState = jax.tree.unflatten(self.tree, [*self.learner, *self.learned])[1]
+        return learned
+
+
+class _Bout:
+    """The steps from one update to the next, and the episodes that ended with them."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.steps: list[tuple[Any, ...]] = []
+        self.ended: list[tuple[float, int]] = []
+        """The return and the length of each."""
+
+    def arrays(self) -> tuple[Transitions, npt.NDArray[np.bool_]]:
+        """The steps, padded to the most there can be, and which of them are no padding."""
+        count = len(self.steps)
+        rows = self.steps + [self.steps[-1]] * (self.most - count)
+        kinds = (np.float32, np.int32, np.float32, np.bool_, np.float32)
+        columns: Any = map(np.array, zip(*rows, strict=True), kinds)
+        return Transitions(*columns), np.arange(self.most) < count
+
+
+class _Game:
+    """An environment, and the episode in it that is under way."""
+
+    def __init__(
+        self,
+        fleet: Fleet | Resting,
+        keys: jax.Array,
+        steps: int,
+        episode: _Episode,
+        max_steps: int,
+    ) -> None:
+        self.fleet, self.keys, self.steps, self.max_steps = fleet, keys, steps, max_steps
+        self.number, self.actions = np.array(episode.number), np.array(episode.actions)
+        before = self.actions[0][self.actions[0] != NONE]
+        self._begin()
+        for action in before.tolist():  # those of a run that is resumed
+            self._step(action)
+
+    def play(self, flat: _Flat, frequency: int, episodes: int) -> _Bout:
+        """Play until an update may be due, or until this many episodes have ended."""
+        bout = _Bout(frequency)
+        while len(bout.ended) < episodes:
+            before = self.observation
+            at = np.array([self.steps, self.number[0], self.length], np.int32)
+            action = int(np.asarray(_act(*flat, self.keys, at, before))[0])
+            reward, terminated, truncated = self._step(action)
+            bout.steps.append((before[0], action, reward, terminated, self.observation[0]))
+            self.steps += 1
+            if terminated or truncated or self.length == self.max_steps:
+                bout.ended.append((self.reward, self.length))
+                self.number = self.number + np.int32(1)
+                self._begin()
+            if self.steps % frequency == 0:
+                break
+        return bout
+
+    def _begin(self) -> None:
+        self.actions[:] = NONE
+        self.length, self.reward = 0, 0.0
+        seeds = np.asarray(random_keys.seeds(_episode_keys(self.keys, self.number), 1))
+        self.observation = self.fleet.reset(seed=seeds[0])[0].astype(np.float32)
+
+    def _step(self, action: int) -> tuple[float, bool, bool]:
+        """Take an action: the reward, and whether the episode has terminated or was truncated."""
+        observation, rewards, terminated, truncated, _ = self.fleet.step(np.array([action]))
+        self.observation = observation.astype(np.float32)
+        self.actions[0, self.length] = action
+        self.length += 1
+        self.reward += float(rewards[0])
+        return float(rewards[0]), bool(terminated[0]), bool(truncated[0])
+
+
+_episode_keys = jax.jit(jax.vmap(random_keys.episode))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _act(
+    tree: jax.tree_util.PyTreeDef,
+    learner: list[jax.Array],
+    learned: list[jax.Array],
+    keys: jax.Array,
+    at: jax.Array,
+    observation: jax.Array,
+) -> jax.Array:
+    """An action of a run, with an axis of one lane first.
+
+    Args:
+        tree: the first part of a `_Flat`.
+        learner: its second part.
+        learned: its third part.
+        keys: the key of the run.
+        at: how many steps the run has taken, the number of its episode, and how many steps that
+            has had.
+        observation: the present observation.
+    """
+    lane = (jax.tree.unflatten(tree, [*learner, *learned]), keys, observation)
+    (one, state), key, observation = jax.tree.map(lambda x: x[0], lane)
+    of_action = random_keys.action(random_keys.episode(key, at[1]), at[2])
+    uniform = jax.random.uniform(of_action, dtype=jnp.float32)
+    action: jax.Array = one.act(state.network, at[0], uniform, observation)
+    return action[None]
+
+
+@functools.partial(jax.jit, static_argnums=0, donate_argnums=2)
+def _learn(
+    tree: jax.tree_util.PyTreeDef,
+    learner: list[jax.Array],
+    learned: list[jax.Array],
+    keys: jax.Array,
+    steps: tuple[Transitions, jax.Array],
+) -> tuple[list[jax.Array], jax.Array]:
+    """Record the steps of a run, and let it learn if an update is due.
+
+    Args:
+        tree: the first part of a `_Flat`.
+        learner: its second part.
+        learned: its third part.
+        keys: the key of the run.
+        steps: its steps since the last call, and which of them are no padding.
+
+    Returns:
+        What it has learned by then, and whether everything is finite: a number, without an axis.
+    """
+    lane = (jax.tree.unflatten(tree, [*learner, *learned]), keys)
+    (one, state), key = jax.tree.map(lambda x: x[0], lane)
+
+    def record(
+        carry: tuple[Replay, jax.Array], steps: tuple[Transitions, jax.Array]
+    ) -> tuple[tuple[Replay, jax.Array], None]:
+        (replay, finite), (step, counts) = carry, steps
+        finite &= ~counts | jnp.isfinite(step.reward)
+        return (replay.add(step, counts & finite), finite), None
+
+    (replay, finite), _ = lax.scan(record, (state.replay, state.finite), steps)
+    state = dataclasses.replace(state, finite=finite, replay=replay)
+    of_update = random_keys.minibatch(random_keys.learning(key), replay.count)
+    state = one.learn(state, of_update)
+    return [x[None] for x in jax.tree.leaves(state)], state.finite
