@@ -81,9 +81,9 @@ class Episodes:
 class Round(NamedTuple):
     """A round of playing: episodes that have ended, and what was learned meanwhile.
 
-    A player of whole episodes fills in the first three fields, and the learner that is trained with
-    the episodes the others. A player whose learner learns from single steps has no `episodes` to
-    hand on, and fills in the rest.
+    A player of whole episodes yields the first three fields; the others are filled in when a
+    learner has learned from the episodes. A player of single steps, whose learner has learned
+    already, yields all fields but `episodes`.
     """
 
     lanes: Integers

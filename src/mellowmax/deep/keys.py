@@ -1,8 +1,8 @@
 """Every random key of deep reinforcement learning, each made by one function.
 
-A key is a path in this tree, whose branches have the numbers in brackets. Two keys are the same if
-their paths are, so one look at the numbers of a node shows that its branches do not collide: the
-numbers that count something begin at 0, the single ones are at the end of the 32 bits.
+A key is a path in this tree, whose branches have the numbers in brackets. Two keys are equal only
+if their paths are, so it is enough to compare the branches of each node. Numbers that count
+something begin at 0, and branches that exist once have the last numbers of 32 bits.
 
     seed or key of the setting
     |
@@ -36,13 +36,13 @@ numbers that count something begin at 0, the single ones are at the end of the 3
     +-- Gymnasium: seed of the environment [0]                                   seeds
     +-- Gymnasium: action [number + 1]                                           action
 
-Branches that bear the same number belong to different learners or environments, and a run has one
-of each. One key has two names: an environment with a `launch` begins with the step -1, whose path
-is that of the reset, since that step is the second half of a reset. Its action is drawn with the
-key of the launch, and counts for nothing.
+Where two branches of a node have the same number, they belong to different kinds of learners or
+environments, and a run has one kind of each. One key is used twice: an environment with a `launch`
+begins with the step -1, the second half of its reset, and the path of that step is the path of the
+reset. The action of that step is drawn with the key of the launch, and has no effect.
 
-The keys of runs are made by `_common.runs`, which tabular learning shares. Whoever shows an episode
-(`watch`) draws from NumPy, with a seed of its own.
+The keys of runs are made by `_common.runs`, for tabular learning too. `watch` draws from NumPy
+instead, with its own seed.
 """
 
 from __future__ import annotations
