@@ -184,14 +184,14 @@ def world(params: Params) -> World:
     return World(*(jnp.asarray(x, jnp.float32) for x in numbers))
 
 
-@custom_vmap  # type: ignore[untyped-decorator]
+@custom_vmap
 def _step(state: Array, inputs: Inputs) -> Step:
     """A step of one lander: a row of one."""
     row = jax.tree.map(lambda x: x[None], (state, inputs))
     return Step(*(x[0] for x in step_packed(*row)))
 
 
-@_step.def_vmap  # type: ignore[untyped-decorator]
+@_step.def_vmap
 def _row(size: int, batched: Any, *arguments: Any) -> tuple[Step, Any]:
     """A row of landers."""
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from .arrays.vectors import Array, Vector
 from .game.terrain import EDGES
@@ -149,7 +150,7 @@ class Dispersion(NamedTuple):
 class Inputs(NamedTuple):
     """What a step takes besides the state."""
 
-    action: Array
+    action: Array | npt.NDArray[np.int32]
     """0 nothing, 1 left engine, 2 main engine, 3 right engine."""
     dispersion: Dispersion
     world: World
@@ -173,13 +174,13 @@ def no_contact(like: Array) -> Contact:
 
 def state_dtypes() -> State:
     """A state whose leaves are the dtypes of its numbers."""
-    number, whole, truth = np.float32, np.int32, np.bool_
+    number: Any = np.float32
+    whole: Any = np.int32
+    truth: Any = np.bool_
     vector = Vector(number, number)
     motion = Motion(Place(vector, number), Speed(vector, number))
     point = Point(whole, number, number)
     contact = Contact(whole, point, point)
     leg = Leg(motion, Joint(vector, number, number, whole), contact, contact, truth, whole)
     terrain = (number,) * (EDGES + 1)
-    tree: Any = State(motion, leg, leg, terrain, number, *3 * (whole,), *3 * (truth,))
-    state: State = tree
-    return state
+    return State(motion, leg, leg, terrain, number, *3 * (whole,), *3 * (truth,))

@@ -55,7 +55,7 @@ class SimplexVertex(NamedTuple):
 class Simplex(NamedTuple):
     """Up to three vertices."""
 
-    count: Array
+    count: Array  # type: ignore[assignment]  # a tuple's method has the name too
     first: SimplexVertex
     second: SimplexVertex
     third: SimplexVertex

@@ -46,7 +46,7 @@ class Sweep(NamedTuple):
 
     start: Place
     end: Place
-    centre: Array
+    centre: Array | float
     """The height of the body's centre of mass above its origin."""
 
     def at(self, time: Array) -> Pose:

@@ -59,7 +59,7 @@ def step_batch(state: State, inputs: Inputs) -> Step:
     return result
 
 
-@custom_vmap  # type: ignore[untyped-decorator]
+@custom_vmap
 def step_packed(numbers: Array, inputs: Inputs) -> tuple[Array, Array, Array]:
     """`step_batch` for landers that are the rows of an array.
 
@@ -78,7 +78,7 @@ def step_packed(numbers: Array, inputs: Inputs) -> tuple[Array, Array, Array]:
     return result
 
 
-@step_packed.def_vmap  # type: ignore[untyped-decorator]
+@step_packed.def_vmap
 def _many_rows(size: int, batched: Any, *arguments: Any) -> tuple[tuple[Array, ...], Any]:
     """Several rows of landers as one row."""
 
@@ -219,7 +219,7 @@ def step_rows(
     input_rows = rows_of(Source(pack(inputs)), jax.tree.map(lambda x: x.dtype, inputs))
     result_dtypes = (jnp.float32, jnp.bool_, jnp.bool_, jnp.bool_)
     result = Source(jnp.zeros((len(result_dtypes), count), jnp.float32))
-    state = rows_of(Source(rows), state_dtypes())
+    state: Any = rows_of(Source(rows), state_dtypes())
     reward, terminated, needs_contacts, needs_iterations = rows_of(result, result_dtypes)
 
     every = Kernels(count, block, warps, interpret)
@@ -248,7 +248,7 @@ def step_rows(
         state.over,
         step_targets,
     )
-    step = full_step(state, input_rows, gathered)
+    step: Any = full_step(state, input_rows, gathered)
     end, result = step.state.hull.place.angle.source, step.reward.source
     return end.array, result.array[0], result.array[1] != 0.0
 
@@ -269,7 +269,7 @@ def launch_rows(
         interpret: run without a GPU, slowly, as a test does?
     """
     count = rows.shape[1]
-    state = rows_of(Source(rows), state_dtypes())
+    state: Any = rows_of(Source(rows), state_dtypes())
     numbers = rows_of(Source(uniforms), (jnp.float32,) * 16)
     block = min(count, 4 * GPU_BLOCK)
     every = Kernels(count, block, max(1, block // 32), interpret)
