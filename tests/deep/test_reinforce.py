@@ -671,8 +671,7 @@ UP_AND_DOWN = optax.multi_transform(
         ({"learning_rate": -0.5}, "`learning_rate` must be in [0, inf], got -0.5"),
         ({"learning_rate": np.nan}, "`learning_rate` must be in [0, inf], got nan"),
         ({"discount": 1.1}, "`discount` must be in [0, 1], got 1.1"),
-        ({"discount": np.array([0.5, -1.0])}, "`discount` must be in [0, 1], got array([ 0.5, "
-         "-1. ])"),
+        ({"discount": np.array([0.5, -1.0])}, "`discount` must be in [0, 1], got [ 0.5 -1. ]"),
         ({"batch": 0}, "`batch` must be a whole number of at least 1, got 0"),
         ({"batch": 2.5}, "`batch` must be a whole number of at least 1, got 2.5"),
         ({"batch": 1, "baseline": "leave-one-out"}, "`batch` must be a whole number of at "

@@ -107,13 +107,12 @@ class FunctionalSteps:
             at = lanes, _ = np.nonzero(ends)  # lane by lane, in the order of its episodes
             yield Round(
                 lanes.astype(np.int32),
-                None,
-                counts.size,
-                returns[at][:, None],
-                lengths[at][:, None],
-                states,
-                episodes,
-                int(counts.sum()),
+                computed=counts.size,
+                returns=returns[at][:, None],
+                lengths=lengths[at][:, None],
+                states=states,
+                playing=episodes,
+                steps=int(counts.sum()),
             )
             check_finite(states, block)
 
