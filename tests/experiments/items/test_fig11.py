@@ -9,11 +9,13 @@ import dataclasses
 import json
 from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
+from mellowmax import Max
 from mellowmax.deep import DeepResult, Network, Policy
 from mellowmax.environments import lunar_lander, two_state
 from mellowmax.experiments import Outcome, style
@@ -39,9 +41,11 @@ def made_up(table, runs, bins, shift=lambda row: 0.0):
         ]
     )
     grid = (len(table), runs)
-    network = Network((np.ones((*grid, 3), np.float32),))
+    one = Network.init(jax.random.key(0), (2, 1))
+    networks = jax.tree.map(lambda x: np.broadcast_to(x, (*grid, *x.shape)), one)
     solved = np.broadcast_to(np.arange(runs) % 2 * 500, grid)
-    return run_rows(table, DeepResult(returns, returns * 0 + 100, solved, Policy(network, None)))
+    policies = Policy(networks, Max())
+    return run_rows(table, DeepResult(returns, returns * 0 + 100, solved, policies))
 
 
 @pytest.fixture(scope="module")
