@@ -6,8 +6,8 @@ on the first run in `build/bench`. All have the same settings, but for the loss:
 compared with our learner under its own. A run is timed from the first update on. `--steps` and
 `--seeds` make it smaller, `--no-peer` leaves the peers out.
 
-A step is a call of JAX here. JAX hands it to another thread unless told not to, which takes longer
-than the step itself, so it is told (`jax_cpu_enable_async_dispatch`).
+Here each step is a call of JAX. By default JAX hands it to another thread, which takes longer than
+the step itself; `jax_cpu_enable_async_dispatch` switches that off.
 """
 
 from __future__ import annotations

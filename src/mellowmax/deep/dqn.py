@@ -32,7 +32,6 @@ from jax import lax
 from .._common import checks
 from .._common.discount import DEFAULT
 from .._rows.arguments import check_parameter
-from .._rows.pytrees import pytree
 from .._typing import ArrayLike
 from ..softmax import EpsilonGreedy, Max, Softmax
 from .learner import STATIC
@@ -63,7 +62,7 @@ class DqnState(eqx.Module):
     """The replay buffer, which also counts the steps of the run."""
 
 
-@pytree
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Dqn:
     """A learner; made by `dqn`. Its methods are pure functions of one run."""

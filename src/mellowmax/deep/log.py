@@ -108,9 +108,10 @@ class EpisodeLog:
             lengths: `[N, B]`
         """
         lane = np.asarray(lanes)
-        lane = np.where(lane < len(self.done), lane, -1)
-        for turn in _turns(lane):
-            self._add(lane[turn], returns[turn], lengths[turn])
+        with_run = np.flatnonzero(lane < len(self.done))
+        for turn in _turns(lane[with_run]):
+            chosen = with_run[turn]
+            self._add(lane[chosen], returns[chosen], lengths[chosen])
 
     def _add(
         self,
@@ -168,14 +169,18 @@ def _turns(lanes: Integers) -> list[Integers]:
     """The entries in turns: the first of every lane, then the second of every lane, and so on.
 
     Args:
-        lanes: `[N]`, the lane of each entry; -1 for an entry that is left out.
+        lanes: `[N]`, the lane of each entry.
 
     Examples:
-        >>> [turn.tolist() for turn in _turns(np.array([3, 5, 3, -1, 3]))]
-        [[0, 1], [2], [4]]
+        >>> [turn.tolist() for turn in _turns(np.array([3, 5, 3, 3]))]
+        [[0, 1], [2], [3]]
     """
-    order = np.argsort(lanes, kind="stable")
-    of_lane = lanes[order]
-    turn = np.arange(len(lanes)) - np.searchsorted(of_lane, of_lane)
-    turn[of_lane < 0] = -1
-    return [np.sort(order[turn == i]) for i in range(int(turn.max(initial=-1)) + 1)]
+    counts: dict[int, int] = {}
+    turns: list[list[int]] = []
+    for entry, lane in enumerate(lanes.tolist()):
+        turn = counts.get(lane, 0)
+        counts[lane] = turn + 1
+        if turn == len(turns):
+            turns.append([])
+        turns[turn].append(entry)
+    return [np.array(turn) for turn in turns]

@@ -30,7 +30,6 @@ from jax import lax
 from .._common import checks
 from .._common.discount import DEFAULT
 from .._rows.arguments import check_parameter
-from .._rows.pytrees import pytree
 from .._typing import ArrayLike
 from ..softmax import EpsilonGreedy, Max, Mean, Mellowmax, Softmax
 from . import keys
@@ -76,7 +75,7 @@ class ReinforceState(eqx.Module):
     """The state of the optimiser."""
 
 
-@pytree
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Reinforce:
     """A learner; made by `reinforce`. Its methods are pure functions of one run."""

@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from ...._rows.pytrees import pytree
 from ....deep import Episodes, Policy, Reinforce, ReinforceState, reinforce
 from ....deep.policy_gradient import leave_one_out_mean, n_steps, normalised
 from ....softmax import Softmax
@@ -58,7 +57,7 @@ class Weighing(NamedTuple):
     """Has the network two hidden layers?"""
 
 
-@pytree
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class ReadingLearner:
     """A learner that weighs actions by numbers, made of a `Reinforce` that takes the steps.
