@@ -11,8 +11,9 @@ import pytest
 
 import crafted_files
 import miniature
-from commands import call
+from commands import assert_one_sentence, call
 from crafted_files import Trial, stored
+from mellowmax.experiments.store import read_table, write_table
 
 SAMPLE = 60
 """Files of each trial, a few seconds."""
@@ -68,6 +69,19 @@ def test_texts_of_a_file_cannot_move_the_cursor_or_forge_a_row(trial, tmp_path):
     assert done.exit_code == 0
     assert done.stdout.count("\nstatus ") == 1
     assert r"newton: \x1b[2J\nstatus         converged" in done.stdout
+
+
+def test_times_of_cells_that_add_up_to_no_number_are_one_sentence(trial):
+    directory = trial.readers.cell.parent
+    before = {path: path.read_bytes() for path in directory.glob("*.parquet")}
+    try:
+        for path in before:
+            table, made_by = read_table(path)
+            write_table(path, table, made_by | {"seconds": 1e308})
+        assert_one_sentence(call("report", directory.parent.parent), "cells of fig9 must be as")
+    finally:
+        for path, data in before.items():
+            path.write_bytes(data)
 
 
 def test_files_of_older_versions_are_still_read(trial):

@@ -49,7 +49,7 @@ class Field:
     for a single value."""
     optional: bool = False
     least: float | None = None
-    """The smallest number that it may have, which NaN is not; None for any number."""
+    """The smallest number that it may have, and then neither NaN nor infinity; None for any."""
     among: Collection[str] = ()
     """The texts that it may be; none for any text."""
 
@@ -67,7 +67,7 @@ class Field:
         """Raise unless all values are allowed."""
         bad = np.zeros(values.shape, np.bool_)
         if self.least is not None:
-            bad = ~(values >= self.least)
+            bad = ~((values >= self.least) & (values < np.inf))
         if self.among:
             bad = ~np.isin(values, [*self.among])
         if bad.any():

@@ -271,7 +271,7 @@ def assemble(plan: Plan, out: str | Path) -> Finished:
     made = [made_by for _, made_by in read.values()]
     with _of_its_cells(plan):
         verdict, tables, figures = _put_together(plan, out, {x: t for x, (t, _) in read.items()})
-    seconds = sum(cell["seconds"] for cell in made)
+        seconds = math.fsum(cell["seconds"] for cell in made)
     devices = ", ".join(sorted({cell["device"] for cell in made}))
     return Finished(plan, verdict, tables, figures, seconds, devices)
 
