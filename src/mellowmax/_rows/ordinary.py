@@ -40,6 +40,8 @@ __all__ = [
 
 Columns: TypeAlias = Any
 """An array of NumPy's or a tensor of PyTorch's: what is asked of them here has the same names."""
+RowNumbers: TypeAlias = Any
+"""A number of one row, in Python, or an array of all."""
 WEAKEST, STRONGEST = 2.0**-16, 2.0**16
 """The parameters for which gaps neither underflow nor overflow, whatever the finite values are."""
 NARROW = 2.0**-20
@@ -55,7 +57,7 @@ STEPS = 8
 """Of the search, at most: rows that need more have gaps of very different sizes."""
 STEPS_UNROLLED = 6
 """The same where a compiler unrolls it, and compiles each for half a second."""
-FEW_ROWS = 12
+FEW_ROWS = 16
 """A step of the search for so few rows is faster in numbers of Python's, row by row."""
 FEW_ELEMENTS = 1 << 11
 """A batch in which calls take longer than numbers: one call makes all sums of a step."""
@@ -104,7 +106,7 @@ def _rows(
     counted = xp.asarray(mask, dtype=turned.dtype)
     most = counted * (2 * HUGE)
     most -= HUGE
-    turned = xp.fmin(turned, most)
+    turned = np.fmin(turned, most, out=most) if xp is np else xp.fmin(turned, most)
     best = _max(xp, turned)
     gap = best - turned
     gap *= strength
@@ -121,6 +123,10 @@ def _sum(xp: ModuleType, x: Columns, one_by_one: bool = False) -> Columns:
 
 def _max(xp: ModuleType, x: Columns) -> Columns:
     return np.maximum.reduce(x) if xp is np else xp.amax(x, axis=0)
+
+
+def _at_least(xp: ModuleType, x: Columns, least: float) -> Columns:
+    return np.maximum(x, least) if xp is np else x.clip(least)
 
 
 def _weights(xp: ModuleType, rows: _Rows, ratio: Columns | float = 1.0) -> Columns:
@@ -147,7 +153,11 @@ def _powers(gap: Columns, weight: Columns) -> list[Columns]:
 
 
 def _halley(
-    mean: Any, second: Any, third: Any, target: Any, log: Callable[[Any], Any]
+    mean: RowNumbers,
+    second: RowNumbers,
+    third: RowNumbers,
+    target: RowNumbers,
+    log: Callable[[Any], Any],
 ) -> tuple[Any, Any]:
     """Newton's step on the logarithm of the average gap, and what Halley's method divides it by.
 
@@ -160,7 +170,7 @@ def _halley(
     return newton, 1 - 0.5 * newton * bend
 
 
-def _guess(mean: Any, d: Any) -> Any:
+def _guess(mean: Columns, d: Columns) -> Columns:
     """The inverse of the ratio, about, for rows as they are in practice, with this mean gap.
 
     It fits rows of 3 to 64 normal, uniform and exponential values under omegas of 1 to 8: two steps
@@ -179,7 +189,7 @@ def _find_ratio(xp: ModuleType, rows: _Rows, d: Columns, steps: int) -> tuple[Co
     gap, width = rows.gap, _max(xp, rows.gap)
     mean = _sum(xp, gap, rows.single) / rows.n
     least = xp.log(mean / d) / width  # a lower bound
-    ratio = xp.maximum(1 / _guess(mean, d).clip(1.0), least)
+    ratio = xp.maximum(1 / _at_least(xp, _guess(mean, d), 1.0), least)
     at_once = known and gap.size <= FEW_ELEMENTS and _one_call_adds_up(rows)
     powers = _stacked_powers(rows) if at_once else None
     per_step = 1 + width
@@ -194,7 +204,7 @@ def _find_ratio(xp: ModuleType, rows: _Rows, d: Columns, steps: int) -> tuple[Co
             )
             mean, second, third = first / total, second / first, third / second
         newton, divisor = _halley(mean, second, third, d, xp.log)
-        ratio = xp.maximum(ratio + newton / divisor.clip(0.5), least)
+        ratio = xp.maximum(ratio + newton / _at_least(xp, divisor, 0.5), least)
         size = abs(newton) * per_step  # of the exponents' step
         if known and not np.fmax.reduce(size) > small:
             break

@@ -59,7 +59,8 @@ class RowFunction:
             JAX compiles it without that too, and on a CPU tests each chunk. (Other libraries know
             the numbers when they compute.)
         ordinary: the kernel for small batches of ordinary rows.
-        compiled_by_torch: the kernel that PyTorch compiles, if it is another.
+        without_waiting: the kernel that PyTorch compiles, and takes on a GPU, if it is another: a
+            loop that ends when the numbers say so waits for the GPU at each step.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class RowFunction:
         on_accelerator: Kernel | None = None,
         has_extremes: bool = False,
         ordinary: ordinary.Kernel | None = None,
-        compiled_by_torch: Kernel | None = None,
+        without_waiting: Kernel | None = None,
     ) -> None:
         self.kernel = kernel
         self.derivatives = tuple(derivatives)
@@ -79,7 +80,7 @@ class RowFunction:
         self.on_accelerator = on_accelerator or kernel
         self.has_extremes = has_extremes
         self.ordinary = ordinary
-        self.compiled_by_torch = compiled_by_torch or kernel
+        self.without_waiting = without_waiting or kernel
 
     def __call__(self, xp: Namespace, *arrays: Array | None) -> Array:
         if is_jax_namespace(xp):
@@ -213,7 +214,8 @@ class RowFunction:
         class Function(torch.autograd.Function):  # type: ignore[misc]
             @staticmethod
             def forward(*arrays: torch.Tensor) -> torch.Tensor:
-                kernel = rule.compiled_by_torch if is_traced(arrays[0]) else rule.kernel
+                in_fixed_steps = is_traced(arrays[0]) or not arrays[0].is_cpu
+                kernel = rule.without_waiting if in_fixed_steps else rule.kernel
                 return rule._all_rows_at_once(kernel, xp, *arrays)
 
             @staticmethod

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["General", "answer"]
 
 MOST = 1 << 13
-"""Elements of a small batch: of NumPy's, or of a tensor that is not on the CPU."""
+"""Elements of a small array of NumPy's."""
+MOST_FROM_GPU = 1 << 17
+"""Elements of a small tensor on another device: a larger one takes less time there."""
 CHUNK = 1 << 15
 """Elements that are computed at once. A tensor on the CPU may have many chunks."""
 
@@ -132,7 +134,7 @@ def _of_tensor(
     import torch
 
     on_cpu = q.is_cpu
-    if not holds_numbers(q) or not q.numel() or (not on_cpu and q.numel() > MOST):
+    if not holds_numbers(q) or not q.numel() or (not on_cpu and q.numel() > MOST_FROM_GPU):
         return None
     if q.dtype is torch.bfloat16:  # which NumPy does not have
         return None

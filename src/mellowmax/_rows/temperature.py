@@ -333,7 +333,7 @@ relative_temperature = RowFunction(
     _relative_temperature,
     (relative_by_q, relative_by_omega),
     has_extremes=True,
-    compiled_by_torch=_in_fixed_steps,
+    without_waiting=_in_fixed_steps,
 )
 define_search(_relative_temperature)
 
