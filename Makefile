@@ -73,6 +73,7 @@ landings: install
 
 bench: install
 	$(BIN)/python benchmarks/policies.py
+	$(BIN)/python benchmarks/pytorch.py
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/learning.py

@@ -30,8 +30,8 @@ import mellowmax as mm
 ROWS = 10**6
 OMEGA = 5.0
 BATCH = (32, 6)
-TIMES = {"eager": (6, 40), "compiled": (1.5, 6)}
-"""How many times logsumexp and softmax may be taken in PyTorch, on a batch as agents have it."""
+COMPILED = (1.5, 6)
+"""How many times logsumexp and softmax it may take, compiled; `pytorch.py` has the eager calls."""
 GOALS = {("NumPy", 4): 200, ("JAX", 4): 2500, ("NumPy", 18): 130, ("JAX", 18): 800}
 
 
@@ -171,7 +171,7 @@ def one_row():
 
 
 def pytorch():
-    """Batches as agents have them, in PyTorch: our time over that of its own functions."""
+    """A batch as agents have it, compiled by PyTorch: our time over that of its own functions."""
     try:
         import torch
     except ImportError:
@@ -179,28 +179,26 @@ def pytorch():
         return
     torch.set_num_threads(1)
     rows, actions = BATCH
-    print(f"\nPyTorch {torch.__version__}, a batch of {rows} x {actions}, float32: microseconds,")
+    print(f"\nCompiled by PyTorch {torch.__version__}, {rows} x {actions}, float32: microseconds,")
     print("and our time over that of logsumexp for the value, of softmax for the policy (goal)")
     print(f"  {'':<28}{'logsumexp':>10}{'value':>8}{'times':>14}", end="")
     print(f"{'softmax':>10}{'policy':>8}{'times':>14}")
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     for device in devices:
         q = torch.tensor(values(*BATCH, np.float32), device=device)
-        for kind in TIMES:
-            torch_times(torch, q, kind, backwards=False)
-            torch_times(torch, q.clone().requires_grad_(), kind, backwards=True)
+        torch_times(torch, q, backwards=False)
+        torch_times(torch, q.clone().requires_grad_(), backwards=True)
 
 
-def torch_times(torch, q, kind, backwards):
+def torch_times(torch, q, backwards):
     functions = [
         lambda q: torch.logsumexp(q, -1),
         lambda q: mm.mellowmax(q, OMEGA),
         lambda q: torch.softmax(q, -1),
         lambda q: mm.mellowmax_policy(q, OMEGA),
     ]
-    if kind == "compiled":
-        torch.compiler.reset()
-        functions = [torch.compile(f, fullgraph=True) for f in functions]
+    torch.compiler.reset()
+    functions = [torch.compile(f, fullgraph=True) for f in functions]
 
     def call(f):
         cotangent = torch.ones_like(f(q))
@@ -214,16 +212,15 @@ def torch_times(torch, q, kind, backwards):
         taken.append(processor_seconds() - start)
     wait = torch.cuda.synchronize if q.is_cuda else lambda: None
     logsum, value, softmax, policy = short(*calls, synchronise=wait)
-    goals = [f"({goal:g})" if not backwards else "" for goal in TIMES[kind]]
-    name = f"{q.device.type} {kind}{', and backwards' if backwards else ''}"
+    goals = [f"({goal:g})" if not backwards else "" for goal in COMPILED]
+    name = f"{q.device.type}{', and backwards' if backwards else ''}"
     print(f"  {name:<28}{logsum:>10.1f}{value:>8.1f}{value / logsum:>8.1f} {goals[0]:<5}", end="")
     print(f"{softmax:>10.1f}{policy:>8.1f}{policy / softmax:>8.1f} {goals[1]:<5}")
-    if kind == "compiled":
-        print(f"     (to compile took {taken[1]:.1f} s and {taken[3]:.1f} s of the processor)")
+    print(f"     (to compile took {taken[1]:.1f} s and {taken[3]:.1f} s of the processor)")
 
 
 def processor_seconds():
-    """Of this process and of the compilers that it has called."""
+    """CPU seconds of this process and of the compilers that it has called."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
