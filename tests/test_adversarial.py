@@ -16,7 +16,7 @@ import jax
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import adversarial
@@ -224,24 +224,22 @@ def test_rows_and_gradients_anywhere_in_the_dtype(dtype, draw):
                 assert not np.any(bad), f"{library}, {check}: {q[first]!r}, {omega[first]!r}"
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("n", [1, 2, 3, 9, 17, 20, 64, 257, 1000, 30_000])
-def test_many_actions_lose_no_digits_alone_or_in_a_batch(n, dtype):
-    """Random values, one best among ties, and clusters: where sums one by one drift."""
-    rng, eps, omega = np.random.default_rng(n), np.finfo(dtype).eps, 5.0
-    best = np.arange(n) == 0
-    kinds = [rng.normal(size=n), best, 100 + 0.125 * rng.integers(0, 3, size=n)]
-    q = np.stack(kinds * 3).astype(dtype)
+ARRAYS = {"numpy": np.asarray}
+if importlib.util.find_spec("torch"):
+    ARRAYS["torch"] = importlib.import_module("torch").from_numpy
+MANY = (1, 2, 3, 9, 17, 20, 64, 257, 1000, 30_000)
+
+
+def check_sums(q, omega, arrays):
+    """Mellowmax and the policy's expectation keep their bounds, in a batch and for rows alone."""
+    eps = np.finfo(q.dtype).eps
     extended = q.astype(adversarial.EXTENDED)
     top = extended.max(axis=-1, keepdims=True)
     below = np.mean(np.expm1(omega * (extended - top)), axis=-1)
     exact = top[:, 0] + np.log1p(below) / omega
     range_ = np.ptp(extended, axis=-1)
-    arrays = {"numpy": np.asarray, "jax": jax.numpy.asarray}
-    if importlib.util.find_spec("torch"):
-        arrays["torch"] = importlib.import_module("torch").from_numpy
     for library, array in arrays.items():
-        for part in (slice(None), slice(0, 1), slice(1, 2)):  # a batch, and rows alone
+        for part in (slice(None), slice(0, 1), slice(1, 2)):
             value = np.asarray(mm.mellowmax(array(q[part]), omega))
             error = np.abs(value - exact[part])
             assert np.all(error <= 8 * eps * (range_ + np.abs(exact))[part]), library
@@ -250,3 +248,30 @@ def test_many_actions_lose_no_digits_alone_or_in_a_batch(n, dtype):
             assert np.all(np.abs(policy.sum(axis=-1) - 1) <= 64 * eps), library
             earned = np.sum(policy * (extended[part] - exact[part, None]), axis=-1)
             assert np.all(np.abs(earned) <= 64 * eps * range_[part]), library
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", MANY)
+def test_many_actions_lose_no_digits_alone_or_in_a_batch(n, dtype):
+    """Random values, one best among ties, and clusters: where sums one by one drift."""
+    rng = np.random.default_rng(n)
+    best = np.arange(n) == 0
+    kinds = [rng.normal(size=n), best, 100 + 0.125 * rng.integers(0, 3, size=n)]
+    check_sums(np.stack(kinds * 3).astype(dtype), 5.0, ARRAYS | {"jax": jax.numpy.asarray})
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    n=st.one_of(st.sampled_from(MANY), st.floats(0, 5).map(lambda x: int(10**x))),
+    rows=st.integers(2, 20),
+    centres=st.integers(1, 5),
+    spread=st.sampled_from([0.0, 1e-6, 1e-3, 1.0]),
+    omega=st.floats(-3, 3).map(lambda x: 10.0**x),
+    dtype=st.sampled_from(["float32", "float64"]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_any_number_of_actions_in_clusters(n, rows, centres, spread, omega, dtype, seed):
+    """One cluster or several, each of ties, of near ties or wide."""
+    rng, rows = np.random.default_rng(seed), min(rows, max(2, 100_000 // n))
+    q = rng.normal(size=centres)[rng.integers(0, centres, size=(rows, n))]
+    check_sums((q + spread * rng.normal(size=q.shape)).astype(dtype), omega, ARRAYS)
