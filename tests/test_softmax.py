@@ -208,6 +208,19 @@ def test_a_softmax_of_your_own_needs_four_methods():
         mm.Softmax()
 
 
+@pytest.mark.parametrize("width", [1e-9, 0.1, 1.0])
+def test_the_second_derivative_of_boltzmann_is_within_its_bound(width):
+    """Along random lines, by central differences; for a narrow row the bound is reached."""
+    rng, pair, h = np.random.default_rng(0), mm.Boltzmann(5.0), 1e-4
+    q = width * rng.uniform(-0.5, 0.5, (4000, 2))
+    line = np.sign(rng.normal(size=q.shape)) / 2
+    after, here, before = (pair.value(q + step * h * line) for step in (1, 0, -1))
+    steepest = np.abs(after - 2 * here + before).max() / h**2
+    assert steepest <= pair.curvature(width) * (1 + 1e-6)
+    if width < 1e-6:
+        assert steepest >= pair.curvature(width) * (1 - 1e-6)
+
+
 def test_a_list_of_parameters_is_an_array_of_them():
     for given in ([1.0, 2.0], (1.0, 2.0)):
         pair = mm.Boltzmann(given)

@@ -45,9 +45,12 @@ def test_head_has_no_body(server):
     assert answer.getheader("Content-Length") == str(len(TEXT.encode()))
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "evil.example:80", "", "[::1]:80"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{}", "127.0.0.1", "evil.example:80", "", "[::1]:80"]
+)
 def test_a_foreign_host_is_refused_in_a_sentence(server, host):
-    answer, body = ask(server, Host=host)
+    """Also one that gives the right port: a name of another site can lead to this machine."""
+    answer, body = ask(server, Host=host.format(server.port))
     assert answer.status == 421
     assert body == "This server answers to this machine only.\n"
 

@@ -349,6 +349,8 @@ def test_terminal_states_are_found():
     ]  # fmt: skip
     mdp = MDP.from_coo(*zip(*rows, strict=True), 0.9, n_states=6)
     np.testing.assert_array_equal(mdp.terminal, [True, False, False, True, True, True])
+    impossible = MDP.from_arrays(np.eye(2)[:, None], [[[0.0, 1.0]], [[0.0, 0.0]]], 0.9)
+    assert impossible.terminal.all()  # a reward for what cannot happen is none
     explicit = MDP.from_arrays([[[1.0]]], [[0.0]], 0.9, terminal=[False])
     assert not explicit.terminal.any()
 

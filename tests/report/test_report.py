@@ -283,6 +283,7 @@ def test_a_page_of_nothing_is_well_formed(tmp_path, markdown):
         (12.3, "12 s"),
         (59.8, "1 min 0 s"),
         (200.4, "3 min 20 s"),
+        (3700, "1 h 1 min"),
         (7300, "2 h 1 min"),
     ],
 )

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from .._typing import Floats
 from ..experiments import style
+from ..experiments.intervals import mean_interval
 
 __all__ = ["block_means", "draw"]
 
@@ -44,13 +44,12 @@ def draw(
         # The mean is over the episodes that all runs have played.
         blocks = [block_means(run[:shortest], coarse) for run in returns]
         at, curves = blocks[0][0], np.stack([means for _, means in blocks])
-        mean = curves.mean(0)
         label = f"mean of {coarse} episodes"
         if len(curves) > 1:
             label += f" of {len(curves)} runs, 95 %"
-            error = stats.sem(curves, 0) * stats.t.ppf(0.975, len(curves) - 1)
-            axis.fill_between(at, mean - error, mean + error, color=look["color"], alpha=0.2, lw=0)
-        axis.plot(at, mean, label=label, **look)
+            _, low, high = mean_interval(curves)
+            axis.fill_between(at, low, high, color=look["color"], alpha=0.2, lw=0)
+        axis.plot(at, curves.mean(0), label=label, **look)
         axis.set(title=title, xlabel="episode", ylabel="return")
         axis.legend(fontsize=8)
         style.save(figure, path)

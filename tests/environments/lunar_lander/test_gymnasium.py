@@ -13,6 +13,7 @@ from gymnasium.utils.env_checker import check_env
 
 from mellowmax import Boltzmann
 from mellowmax.deep import Network, Policy, watch
+from mellowmax.environments.gymnasium import Height2016
 from mellowmax.environments.lunar_lander.gymnasium import LunarLander, LunarLanderVector
 from mellowmax.environments.lunar_lander.picture import FLAG, FLAME, SHELL, draw_lander
 from mellowmax.explorer import exhibits, landing
@@ -109,6 +110,15 @@ def test_a_policy_can_be_watched():
     pictures = list(watch(policy, ID, max_steps=3))
     assert len(pictures) == 4
     assert pictures[0][0].shape == (400, 600, 3)
+
+
+def test_a_crash_cost_as_much_in_2016():
+    env = Height2016(gymnasium.make("LunarLander-v3"))
+    env.reset(seed=0)
+    reward, ended = 0.0, False
+    while not ended:
+        _, reward, ended, _, _ = env.step(0)
+    assert reward == -100
 
 
 def test_the_height_of_2016_is_that_of_ours(pair, observed):

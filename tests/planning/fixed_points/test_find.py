@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.special
 
 from fixed_point_reference import (
     CASES,
@@ -66,6 +67,31 @@ def test_they_are_the_roots_of_the_scalar_equation(beta):
     np.testing.assert_allclose([point.value[0] for point in found], exact, atol=1e-10)
     slopes = [abs(equation(v)[1] + 1) for v in exact]
     np.testing.assert_allclose([point.spectral_radius for point in found], slopes, atol=1e-8)
+
+
+def test_fixed_points_that_are_very_near_each_other_are_told_apart():
+    """Action 0 ends, action 1 stays, and their values are nearly equal. Where the policy is nearly
+    greedy, there are three fixed points within a few times 1 / beta: with u = beta * discount *
+    (value - 1) they are the roots of u (1 - discount * sigmoid(u)) = level."""
+    discount, beta, level = 0.98, 5e7, 0.2
+    bonus = level / (beta * discount)
+    mdp = MDP.from_arrays(
+        [[[0, 1], [1, 0]], [[0, 1], [0, 1]]],
+        [[1 + bonus, 1 - discount + bonus], [0, 0]],
+        discount,
+        terminal=[False, True],
+    )
+    found = fixed_points(mdp, Boltzmann(beta))
+
+    def equation(u):
+        return u * (1 - discount * scipy.special.expit(u)) - level
+
+    ends = [(0, 1.4), (1.4, 5.3), (5.3, 20)]  # the slope changes its sign at 1.38 and 5.35
+    exact = [scipy.optimize.brentq(equation, *each) for each in ends]
+    scaled = [(point.value[0] - 1) * beta * discount for point in found]
+    assert scaled == pytest.approx(exact, rel=1e-5)
+    assert [point.index for point in found] == [1, -1, 1]
+    assert found.complete
 
 
 def test_at_a_fold_nothing_is_claimed():
