@@ -98,7 +98,7 @@ class Dqn:
             n_observations: the size of an observation.
             n_actions: how many actions there are.
         """
-        network = self._network(key, n_observations, n_actions)
+        network: Any = self._network(key, n_observations, n_actions)
         return DqnState(
             network,
             None if self.target is None else network,

@@ -8,7 +8,7 @@ is solved for in each state; `HeldTemperature` leaves that part out.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import equinox as eqx
 import jax
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from .._common import checks
 from .._rows.arguments import check_key
 from .._rows.shown import shown
-from .._typing import ArrayT, Mask, Numbers
+from .._typing import ArrayT, Mask, Namespace, Numbers
 from ..policies import boltzmann_log_policy, boltzmann_policy, choose, mellowmax_temperature
 from ..softmax import Mellowmax, Softmax
 from . import keys
@@ -48,7 +48,7 @@ class Network(eqx.Module):
             >>> network(jnp.zeros(8, jnp.float32)).shape
             (4,)
         """
-        check_key(jnp, key)
+        check_key(cast(Namespace, jnp), key)
         sizes = _sizes(sizes)
         glorot = jax.nn.initializers.glorot_uniform(in_axis=1, out_axis=0)
         layers = []
@@ -157,5 +157,5 @@ class HeldTemperature(Softmax):
         return self._mellowmax.gradient(q, axis=axis, where=where)
 
     def _temperature(self, q: ArrayT | Numbers, axis: int, where: Mask) -> ArrayT:
-        held: ArrayT = jax.lax.stop_gradient(q)
+        held: Any = jax.lax.stop_gradient(q)
         return mellowmax_temperature(held, self.omega, axis=axis, where=where)

@@ -6,9 +6,11 @@ Sums run over some steps of all episodes at a time, so that memory does not grow
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy.typing as npt
 from jax import lax
 
 from ..softmax import Softmax
@@ -80,12 +82,14 @@ def error(
     return (missed * missed).sum() / (2 * count)
 
 
-def _chunks(array: jax.Array) -> jax.Array:
+def _chunks(array: Any) -> Any:
     """`[T, B, ...]` as `[chunks, CHUNK * B, ...]`."""
     return array.reshape(-1, CHUNK * array.shape[1], *array.shape[2:])
 
 
-def in_chunks(function: Callable[[jax.Array], jax.Array], array: jax.Array) -> jax.Array:
+def in_chunks(
+    function: Callable[[jax.Array], jax.Array], array: jax.Array | npt.NDArray[Any]
+) -> jax.Array:
     """A function of `[CHUNK * B, ...]` applied to `[T, B, ...]`."""
     result: jax.Array = lax.map(function, _chunks(array))
     return result.reshape(*array.shape[:2], *result.shape[2:])
@@ -99,7 +103,10 @@ def _sum(array: jax.Array) -> jax.Array:
 
 
 def sum_of_gradients(
-    objective: Callable[..., jax.Array], network: Network, lengths: jax.Array, *data: jax.Array
+    objective: Callable[..., jax.Array],
+    network: Network,
+    lengths: jax.Array | npt.NDArray[Any],
+    *data: jax.Array | npt.NDArray[Any],
 ) -> Network:
     """The gradient of a sum over steps, added up some steps at a time.
 

@@ -84,7 +84,7 @@ class Reinforce:
 
     softmax: Softmax
     learning_rate: jax.Array | float | None
-    discount: jax.Array | float | None
+    discount: ArrayLike | None
     batch: int = field(metadata=STATIC)
     hidden: int = field(metadata=STATIC)
     depth: int = field(metadata=STATIC)
@@ -105,7 +105,8 @@ class Reinforce:
             n_actions: how many actions there are.
         """
         network, baseline = self._networks(key, n_observations, n_actions)
-        return ReinforceState(network, baseline, self.optimiser.init((network, baseline)))
+        trained: Any = (network, baseline)
+        return ReinforceState(network, baseline, self.optimiser.init(trained))
 
     def _networks(
         self, key: jax.Array, n_observations: int, n_actions: int
@@ -249,7 +250,8 @@ class Reinforce:
 
     def _returns(self, episodes: Episodes) -> jax.Array:
         """The return by which each step is weighted, before the baseline is subtracted."""
-        result = episodes.returns_to_go(DEFAULT if self.discount is None else self.discount)
+        discount: Any = DEFAULT if self.discount is None else self.discount
+        result = episodes.returns_to_go(discount)
         return result if self.reward_to_go else jnp.broadcast_to(result[0], result.shape)
 
 

@@ -40,7 +40,7 @@ class Lanes(NamedTuple):
     def of_block(self, first: int, width: int) -> Lanes:
         """The lanes of a block; a block that is not full repeats its last run."""
         chosen = np.minimum(first + np.arange(width), len(self.numbers) - 1)
-        return jax.tree.map(lambda x: x[chosen], self)  # type: ignore[no-any-return]
+        return jax.tree.map(lambda x: x[chosen], self)
 
 
 class Checkpoints(NamedTuple):
@@ -124,7 +124,7 @@ class Worker:
     def policies(self) -> Policy:
         """The policies that the runs have learned."""
         policies = self.learners.policy(self.state.states)
-        return jax.tree.map(lambda x: np.asarray(x)[: self.runs], policies)  # type: ignore[no-any-return]
+        return jax.tree.map(lambda x: np.asarray(x)[: self.runs], policies)
 
     def _take(self, round: Round) -> None:
         """Take over what has been learned, and log the episodes."""
