@@ -14,7 +14,6 @@ from array_api_compat import array_namespace
 
 from ._rows import distributions
 from ._rows.arguments import (
-    check_axis,
     check_key,
     check_parameter,
     check_probabilities,
@@ -335,13 +334,12 @@ def sample(key: Key, policy: Array, *, axis: int = -1) -> Actions:
         >>> print(sample(np.random.default_rng(0), np.array([[0.0, 1.0], [1.0, 0.0]])))
         [1 0]
     """
-    check_probabilities("policy", policy)
-    axis = check_axis(axis, policy.ndim, "policy")
+    axis = check_probabilities("policy", policy, axis)
     xp: Namespace = array_namespace(policy)
     check_key(xp, key)
     shape = move_axis(xp, policy, axis, -1).shape[:-1]
     like = policy if xp.finfo(policy.dtype).bits >= 32 else xp.astype(policy, xp.float32)
-    return choose(policy, uniform(xp, key, shape, like), axis=axis)
+    return _choose(xp, policy, uniform(xp, key, shape, like), axis)
 
 
 def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
@@ -367,10 +365,12 @@ def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
         >>> print(choose(np.array([[0.2, 0.8, 0.0], [0.2, 0.8, 0.0]]), np.array([0.1, 1.0])))
         [0 1]
     """
-    check_probabilities("policy", policy)
-    axis = check_axis(axis, policy.ndim, "policy")
+    axis = check_probabilities("policy", policy, axis)
     policy, uniform = check_uniform(policy, uniform, axis)
-    xp: Namespace = array_namespace(policy)
+    return _choose(array_namespace(policy), policy, uniform, axis)
+
+
+def _choose(xp: Namespace, policy: Array, uniform: Array, axis: int) -> Actions:
     if xp.finfo(policy.dtype).bits < 32:
         policy = xp.astype(policy, xp.float32)
     cumulative = xp.cumulative_sum(move_axis(xp, policy, axis, -1), axis=-1)

@@ -145,8 +145,13 @@ def check_unmasked(name: str, *values: object) -> None:
             check_unmasked(name, *value)
 
 
-def check_probabilities(name: str, value: object) -> None:
-    """Raise unless `value` is an array of floating-point numbers with an axis of actions."""
+def check_probabilities(name: str, value: object, axis: object) -> int:
+    """Where an array of floating-point numbers has its actions, counted from the end.
+
+    Raises:
+        TypeError: for what is no such array, or no axis.
+        ValueError: for one without that axis, or without an action.
+    """
     check_unmasked(name, value)
     if not is_array_api_obj(value):
         raise TypeError(f"`{name}` must be an array, got {shown(value)}")
@@ -156,6 +161,11 @@ def check_probabilities(name: str, value: object) -> None:
         raise TypeError(f"`{name}` must be floating-point numbers, got an array of {array.dtype}")
     if array.ndim == 0:
         raise ValueError(f"`{name}` must have an axis of actions, got the number {array}")
+    along = check_axis(axis, array.ndim, name)
+    if array.shape[along] == 0:
+        got = f"the shape {tuple(array.shape)}"
+        raise ValueError(f"`{name}` must have at least one action, got {got}")
+    return along
 
 
 def check_uniform(policy: Array, uniform: object, axis: int) -> tuple[Array, Array]:
@@ -168,16 +178,17 @@ def check_uniform(policy: Array, uniform: object, axis: int) -> tuple[Array, Arr
     check_unmasked("uniform", uniform)
     if not is_array_api_obj(uniform) and not isinstance(uniform, np.generic):
         raise TypeError(f"`uniform` must be an array of numbers, got {shown(uniform)}")
-    policy, numbers = _in_one_library({"policy": policy, "uniform": cast(Array, uniform)})
+    numbers = cast(Array, uniform)
+    if type(numbers) is not type(policy):
+        policy, numbers = _in_one_library({"policy": policy, "uniform": numbers})
     xp: Namespace = array_namespace(policy)
     if not xp.isdtype(numbers.dtype, "real floating"):
         got = f"an array of {numbers.dtype}"
         raise TypeError(f"`uniform` must be floating-point numbers, got {got}")
-    rows = list(policy.shape)
-    if rows.pop(axis) == 0:
-        rule = "`policy` must have at least one action"
-        raise ValueError(f"{rule}, got the shape {tuple(policy.shape)}")
-    _broadcast("uniform", tuple(numbers.shape), "the rows of `policy`", tuple(rows))
+    rows = [*policy.shape]
+    del rows[axis]
+    if tuple(numbers.shape) != tuple(rows):
+        _broadcast("uniform", tuple(numbers.shape), "the rows of `policy`", tuple(rows))
     if truth(xp.all((numbers >= 0) & (numbers <= 1))) is False:
         raise ValueError(f"`uniform` must be in [0, 1], got {shown(numbers)}")
     return policy, numbers
