@@ -201,7 +201,7 @@ def check_key(xp: Namespace, key: Key) -> None:
         import jax
 
         dtype = key.dtype if isinstance(key, jax.Array | np.ndarray) else np.float64
-        typed = jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+        typed = jax.numpy.issubdtype(dtype, jax.dtypes.prng_key)
         fits, rule = typed or (dtype == np.uint32 and not seed), "a JAX key"
     elif is_torch_namespace(xp):
         import torch

@@ -37,7 +37,7 @@ __all__ = [
     "uniform",
 ]
 
-# Kernels. As derivatives of operators they are given the operator's value too, and need it not.
+# Kernels. As derivatives of operators they are given the operator's value too, which they ignore.
 
 
 def _greedy(

@@ -1,4 +1,4 @@
-"""Every softmax is the best value less an average of the gaps to it.
+"""Every softmax is the best value minus an average of the gaps to it.
 
 With `top = max(q)` and `gap = top - q >= 0`, each operator is `top - average(gap)`, and each policy
 is a function of the gaps alone. Working on gaps is what makes both right for every input: no

@@ -72,8 +72,8 @@ def iterate(step: Callable[[State], tuple[State, Array]], state: State, limit: i
 
     def advance(carry: Carry) -> Carry:
         i, inner, done, _ = carry
-        inner, done = frozen_step(namespace(), step, inner, done > 0)
-        ended = jnp.astype(done, jnp.int32)
+        inner, frozen = frozen_step(namespace(), step, inner, done > 0)
+        ended = jnp.astype(cast(jax.Array, frozen), jnp.int32)
         return i + 1, inner, ended, jnp.min(ended)
 
     def unfinished(carry: Carry) -> jax.Array:

@@ -32,7 +32,6 @@ from . import in_kernel
 from .in_kernel import State, frozen_step, is_in_kernel
 
 if TYPE_CHECKING:
-    import jax
     import torch
 
 __all__ = [
@@ -51,14 +50,14 @@ __all__ = [
 ]
 
 Carry: TypeAlias = tuple[Array, State, Array]
-"""The same under JAX: the number of steps, the state, and where it is done."""
+"""What a loop of JAX carries: the number of steps, the state, and which rows are done."""
 STEPS_AT_ONCE = 8
 """Of a loop on an accelerator, which waits at each test of the condition for longer than a step
 takes. Nearly all rows are done by then."""
 FEW_ACTIONS = 8
 """This many are added one by one."""
 FEW_ACTIONS_TORCH = 64
-"""The same in PyTorch, whose own sums are cascades."""
+"""`add_up` in PyTorch, whose own sums are cascades."""
 
 
 def truth(condition: Array | bool) -> bool | None:
@@ -133,14 +132,14 @@ def iterate(
     """Apply `step: state -> (state, done)` until `done` everywhere, about `limit` times at most.
 
     A state that is done must bear further steps: rows end at different times. Under JAX a row stays
-    as it is once it is done, so that its last digit does not hang on the rows beside it.
+    as it is once it is done, so that its last digit does not depend on the rows beside it.
     """
     if is_in_kernel():
         return in_kernel.iterate(step, state, limit)
     if is_jax_namespace(xp):
         import jax
 
-        def unfinished(carry: Carry) -> jax.Array:
+        def unfinished(carry: Carry) -> Any:
             i, _, done = carry
             return (i < limit) & ~xp.all(done)
 
@@ -219,7 +218,7 @@ def power_of_two(xp: Namespace, x: Array) -> Array:
         import jax
 
         whole = xp.int32 if xp.finfo(x.dtype).bits == 32 else xp.int64
-        as_bits = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(x), whole)
+        as_bits = jax.lax.bitcast_convert_type(cast(Any, jax.lax.stop_gradient(x)), whole)
         power: Array = jax.lax.bitcast_convert_type(as_bits & exponent, x.dtype)
         return power
     if is_torch_namespace(xp):

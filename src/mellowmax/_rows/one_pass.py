@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from .._typing import Array, Namespace
 from .gaps import log_of_mean
@@ -45,7 +45,7 @@ def mellowmax(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Arra
     part = Part(q, weight, xp.zeros_like(q), xp.broadcast_to(omega, q.shape))
     nothing = (xp.zeros((), q.dtype),) * len(part)
 
-    def merge(x: Sequence[jax.Array], y: Sequence[jax.Array]) -> tuple[jax.Array, ...]:
+    def merge(x: Sequence[jax.Array], y: Sequence[jax.Array]) -> Any:
         return tuple(_merged(xp, Part(*x), Part(*y)))
 
     while (actions := part.best.shape[0]) > 1:
@@ -53,7 +53,7 @@ def mellowmax(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Arra
         size = -(-actions // groups)
         size += size & (size - 1) == 0
         padding = [(0, groups * size - actions), (0, 0)]
-        grouped = (jnp.pad(x, padding).reshape(groups, size, -1) for x in part)
+        grouped = (jnp.pad(cast(Any, x), padding).reshape(groups, size, -1) for x in part)
         part = Part(*jax.lax.reduce(tuple(grouped), nothing, merge, (1,)))
     return _value(xp, part._replace(omega=omega))
 
@@ -83,13 +83,13 @@ def _merged(xp: Namespace, x: Part, y: Part) -> Part:
 
 
 def _count(xp: Namespace, part: Part) -> Array:
-    """How many actions there are, times `one`; nothing hangs on it where `omega` is infinite."""
+    """How many actions there are, times `one`; it does not matter where `omega` is infinite."""
     below = 2 * xp.abs(part.omega) * part.below
     return part.weight - xp.where(below == below, below, 0.0)
 
 
 def _value(xp: Namespace, row: Part) -> Array:
-    """The best value less the average gap."""
+    """The best value minus the average gap."""
     k, count = 2 * xp.abs(row.omega), _count(xp, row)
     below = k * row.below / count
     log_mean = log_of_mean(xp, row.weight / count, below)

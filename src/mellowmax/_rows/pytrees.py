@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from .on_import import once_imported
 
@@ -54,7 +54,7 @@ def _register(cls: type) -> None:
         return tree
 
     try:
-        tree_util.register_pytree_with_keys(cls, flatten, unflatten)
+        tree_util.register_pytree_with_keys(cls, flatten, cast(Any, unflatten))
     except ValueError as error:
         if "Duplicate" not in str(error):  # its author has registered it
             raise

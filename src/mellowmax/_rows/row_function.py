@@ -33,9 +33,9 @@ Kernel: TypeAlias = Callable[..., Array]
 NUMPY_CHUNK = 1 << 16
 """Elements of a chunk: few enough to stay in cache, enough to hide the cost of the calls."""
 XLA_CPU_CHUNK = 3584
-"""The same for XLA on a CPU, where larger operations run slower (measured with 4096 and more)."""
+"""The same number for XLA on a CPU, where larger operations are slower (measured from 4096 on)."""
 XLA_CHUNK = 1 << 26
-"""The same for XLA on an accelerator: enough to fill it, and a bound on its memory."""
+"""Elements of a chunk for XLA on an accelerator: enough to fill it, and a bound on its memory."""
 
 
 class RowFunction:
@@ -142,8 +142,10 @@ class RowFunction:
         import jax.numpy as jnp
         from jax.custom_batching import custom_vmap
 
+        xp = cast(Namespace, jnp)
+
         def in_chunks(kernel: Kernel, elements: int, *arrays: jax.Array) -> jax.Array:
-            at_once = functools.partial(self._all_rows_at_once, kernel, jnp)
+            at_once: Any = functools.partial(self._all_rows_at_once, kernel, xp)
             rows, actions = arrays[0].shape
             width = max(1, elements // actions // 16) * 16
             if not isinstance(rows, int) or rows <= width:  # a symbol is not to be divided
@@ -160,7 +162,7 @@ class RowFunction:
             result = jnp.zeros(jax.eval_shape(at_once, *arrays).shape, arrays[0].dtype)
             return jax.lax.fori_loop(0, -(-rows // width), one_chunk, result)
 
-        @custom_vmap  # type: ignore[untyped-decorator]
+        @custom_vmap
         def value(*arrays: jax.Array) -> jax.Array:
             return jax.lax.platform_dependent(
                 *arrays,
@@ -168,7 +170,7 @@ class RowFunction:
                 default=functools.partial(in_chunks, self.on_accelerator, XLA_CHUNK),
             )
 
-        @value.def_vmap  # type: ignore[untyped-decorator]
+        @value.def_vmap
         def _(batch: int, batched: Sequence[bool], *arrays: jax.Array) -> tuple[jax.Array, bool]:
             """A batch is more rows."""
             rows = arrays[0].shape[1 if batched[0] else 0]
@@ -188,7 +190,7 @@ class RowFunction:
             primals: Sequence[jax.Array], tangents: Sequence[jax.Array]
         ) -> tuple[jax.Array, jax.Array]:
             if not self.derivatives:
-                at_once = functools.partial(self._all_rows_at_once, self.kernel, jnp)
+                at_once: Any = functools.partial(self._all_rows_at_once, self.kernel, xp)
                 result, total = jax.jvp(at_once, primals, tangents)
                 return result, total
             result = function(*primals)

@@ -13,7 +13,7 @@ the cumulants of the gaps.
 
 An action that was filled with -1e30 may be 1e60 units below the best. Beyond `eps^-1.5` units an
 action is called far. If the mean gap of the others is above `d`, they decide the
-root. If not, the far actions have to make up the rest, `d` less that mean, with what little weight
+root. If not, the far actions have to make up the rest, `d` minus that mean, with what little weight
 they have. Then `b` is so small that all others are ties to rounding: their gaps become 0, the rest
 becomes the `d`, and the same search finds the root in units of the nearest far gap. Such a row is
 called tied.
@@ -162,7 +162,7 @@ def _relative_temperature(xp: Namespace, q: Array, omega: Array, mask: Array | N
 def _in_fixed_steps(
     xp: Namespace, q: torch.Tensor, omega: torch.Tensor, mask: torch.Tensor | None
 ) -> Array:
-    """The same in a program that PyTorch compiles: as for ordinary rows, if all turn out to be."""
+    """The temperature in a program that PyTorch compiles: that of ordinary rows, if all are."""
     import torch
 
     ratio, known = ordinary.ratio(torch, q.double(), omega[0].double(), mask)

@@ -1,6 +1,6 @@
 """The operators as functions of rows, one value for each, and their closed-form derivatives.
 
-Each is the best value less an average gap to it (see `gaps`). Its gradient with respect to the
+Each is the best value minus an average gap to it (see `gaps`). Its gradient with respect to the
 action values is a distribution of `distributions`, but for Boltzmann's, which has a form of its
 own: its weights sum to 1, and can be negative.
 """
@@ -64,13 +64,13 @@ def _mellowmax(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Arr
     return value_at(g, mellow_gap(xp, g))
 
 
-# Kernels of their derivatives. They are given the operator's value too, and need it not.
+# Kernels of their derivatives. They are given the operator's value too, which they ignore.
 
 
 def _epsilon_greedy_by_epsilon(
     xp: Namespace, q: Array, epsilon: Array, mask: Array | None, _: Array | None = None
 ) -> Array:
-    """The mean less the maximum."""
+    """The mean minus the maximum."""
     g = gaps_to_best(xp, q, epsilon, mask)
     return -g.scale * mean_gap(xp, g)
 
