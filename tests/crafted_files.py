@@ -397,7 +397,7 @@ def strange_column(rng, rows):
 
 @contextlib.contextmanager
 def limited_memory(most=MEMORY):
-    """Within, this process may take no more than so many bytes in addition."""
+    """Within, this process may take no more than this many bytes in addition."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + most, hard))

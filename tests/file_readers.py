@@ -221,7 +221,7 @@ def shown(done, failure=0):
 
 
 def json_shown(done):
-    """The same of a command that prints JSON."""
+    """`shown` for a command that prints JSON."""
     read = shown(done)
     if read:
         json.loads(done.stdout, parse_constant=lambda name: 1 / 0)

@@ -1,7 +1,7 @@
 """Rows made to be awkward, against mpmath: no row may fail.
 
 Hypothesis looks for them, and every library gets a batch of them in both precisions. JAX compiles
-batches as it does for users: the last digits of an exponential hang on that. Expectations are
+batches as it does for users: the last digits of an exponential depend on that. Expectations are
 checked in exact arithmetic on the numbers returned:
 `|sum(policy * (q - mellowmax))| <= 64 eps * range(q)`.
 """

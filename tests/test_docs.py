@@ -29,7 +29,7 @@ EXAMPLES = re.findall(
     README,
     re.DOTALL,
 )
-"""Of the README: the extras that are needed, the code, and what it prints."""
+"""Each example of the README: the extras that it needs, the code, and what it prints."""
 RUN = """
 import contextlib, io, json, traceback
 for code in json.load(sys.stdin):
@@ -271,3 +271,35 @@ def test_code_in_the_docstring_of_a_module_is_run():
         docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
         for block in indented(docstring):
             assert ">>>" in block or not is_python(block), f"{path.relative_to(ROOT)}:\n{block}"
+
+
+STUMBLING_BLOCKS = {
+    "depends on": r"\bhang(s|ing)? on\b",
+    "minus": r"(?<!no )(?<!or )\bless (a|an|the|that|its|their|max|min|omega|beta)\b",
+    "name what it does": r"\b[Aa]s `[\w.]+` (has|have) (it|them)\b",
+    "ignores": r"\bneeds? it not\b",
+    "does not exist": r"\bthat there (is|are|was|were) (not|none)\b",
+    "this many": r"(?<!, )\bso many (steps|runs|episodes|bytes|lanes|of)\b",
+    "the general path": r"\bthe way of all\b",
+}
+"""What to write, and the pattern of what readers had to read twice."""
+
+
+def test_sentences_are_taken_in_at_once():
+    """As far as a machine can see: some turns of phrase, and descriptions without a noun."""
+    found = {
+        f"{path.relative_to(ROOT)}: {match[0]!r}; write {better!r}"
+        for path in sources()
+        if path.name not in ("CHANGELOG.md", "test_docs.py")
+        for text in texts(path)
+        for better, pattern in STUMBLING_BLOCKS.items()
+        for match in re.finditer(pattern, text)
+    }
+    found |= {
+        f"{path.relative_to(ROOT)}: {text!r}; begin with what it is"
+        for path in sources()
+        if path.suffix == ".py" and "src" in path.parts
+        for text in texts(path)
+        if re.match(r"(Of|Likewise) ", text)
+    }
+    assert not found

@@ -102,7 +102,7 @@ def test_a_mask_in_a_small_batch_is_the_rows_without_those_actions(name, asked):
     total = 0.0
     for i, allowed in enumerate(ALLOWED):
         few = tensor(Q[i, allowed][None], requires_grad=True)
-        one = tensor([3.0], dtype=torch.float64, requires_grad=True)  # one a row: the way of all
+        one = tensor([3.0], dtype=torch.float64, requires_grad=True)  # one a row: the general path
         expected = function(few, one)
         gradients = torch.autograd.grad(expected.square().sum(), (few, one))
         close(rows[i], expected[0], 1e-11)

@@ -3,8 +3,8 @@
 CleanRL is no package to install but files to copy. This one is not a copy of its `dqn.py`: it is
 written for this comparison, in the same manner. One environment, one call of the network a step,
 the replay buffer as NumPy arrays, the squared loss, Adam, and a target network that is copied
-after some updates. It prints a line of JSON: the steps of a second, of all steps that learn, and the
-mean return of the greedy policy at the end.
+after some updates. It prints a line of JSON: the steps of a second, of all steps that learn, and
+the mean return of the greedy policy at the end.
 """
 
 import itertools

@@ -321,7 +321,7 @@ def probabilities_of_ways(table):
 
 
 def action_values(table, discount):
-    """Of every state and action, backwards from the end."""
+    """The values of every state and action, backwards from the end."""
     values, q = np.zeros(4), np.zeros((3, 3))
     for s in (2, 1, 0):
         q[s] = (CHANCES[s] * (REWARDS[s] + discount * values)).sum(-1)

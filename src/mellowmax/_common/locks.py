@@ -25,7 +25,7 @@ HOLDER = {"process": Field("whole number"), "host": Field("text")}
 
 
 class BusyError(ValueError):
-    """Another process works in a directory that one process at a time may work in."""
+    """Raised where another process works in a directory that only one may work in at a time."""
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ VERSION = 1
 HEAD = {"format": Field("text"), "version": Field("whole number"), "fields": Field("text", "N")}
 """What every file has beside the fields of its kind: the names of these, too."""
 SUFFIX = ".npy"
-"""Of an array in the archive."""
+"""The ending of an array's name in the archive."""
 MAGIC = b"\x93NUMPY\x01\x00"
 """How an array begins, in the only version of its format that our arrays need."""
 HEADER = re.compile(

@@ -52,8 +52,8 @@ __all__ = [
 Carry: TypeAlias = tuple[Array, State, Array]
 """What a loop of JAX carries: the number of steps, the state, and which rows are done."""
 STEPS_AT_ONCE = 8
-"""Of a loop on an accelerator, which waits at each test of the condition for longer than a step
-takes. Nearly all rows are done by then."""
+"""Steps between two tests of whether a loop on an accelerator is done: each test takes longer than
+a step, and nearly all rows are done by then."""
 FEW_ACTIONS = 8
 """This many are added one by one."""
 FEW_ACTIONS_TORCH = 64

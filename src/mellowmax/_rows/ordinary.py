@@ -17,7 +17,7 @@ the library itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -54,9 +54,9 @@ WIDEST = 2.0**20
 MODERATE, HUGE = 2.0**900, 2.0**1000
 """The best value of a row with a mask, at most; and minus the value of an action that is masked."""
 STEPS = 8
-"""Of the search, at most: rows that need more have gaps of very different sizes."""
+"""The most steps of the search: rows that need more have gaps of very different sizes."""
 STEPS_UNROLLED = 6
-"""The same where a compiler unrolls it, and compiles each for half a second."""
+"""The most steps where a compiler unrolls the search, and compiles each for half a second."""
 FEW_ROWS = 16
 """A step of the search for so few rows is faster in numbers of Python's, row by row."""
 FEW_ELEMENTS = 1 << 11
@@ -132,7 +132,9 @@ def _at_least(xp: ModuleType, x: Columns, least: float) -> Columns:
 def _weights(xp: ModuleType, rows: _Rows, ratio: Columns | float = 1.0) -> Columns:
     """`exp(-ratio * gap)` of the actions that count."""
     weight = xp.exp(-ratio * rows.gap)
-    return weight if rows.counted is None else rows.counted * weight
+    if rows.counted is not None:
+        weight *= rows.counted
+    return weight
 
 
 def _mellow_exponent(xp: ModuleType, rows: _Rows) -> Columns:
@@ -144,12 +146,12 @@ def _mellow_exponent(xp: ModuleType, rows: _Rows) -> Columns:
     return -xp.where(below > -0.25, xp.log1p(below), xp.log(mean))
 
 
-def _powers(gap: Columns, weight: Columns) -> list[Columns]:
-    """The weights times the powers 0 to 3 of the gaps."""
-    powers = [weight]
+def _powers(gap: Columns, weight: Columns) -> Iterator[Columns]:
+    """The weights times the powers 0 to 3 of the gaps, one after another to save memory."""
+    yield weight
     for _ in range(3):
-        powers.append(powers[-1] * gap)
-    return powers
+        weight = weight * gap
+        yield weight
 
 
 def _halley(

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["describe_model", "describe_solution", "describe_training", "sizes"]
 
 MOST_STATES, MOST_ACTIONS = 20, 8
-"""Of a model whose numbers are printed, one line for each state."""
+"""The largest model whose numbers are printed, one line for each state."""
 LAST = 100
-"""The mean return at the end is of so many episodes of each run."""
+"""How many episodes of each run the mean return at the end is taken over."""
 
 
 def _table(
@@ -41,7 +41,7 @@ def _table(
 
 
 def describe_solution(fields: Mapping[str, Any]) -> Result:
-    """Of the fields of a solution, as `Solution.fields` has them or a file.
+    """Describe a solution by its fields: those of `Solution.fields` or of a file.
 
     The data has `value` and `policy` of a small model; a file has them of any.
     """
@@ -65,7 +65,7 @@ def sizes(mdp: MDP) -> str:
 
 
 def describe_model(mdp: MDP) -> Result:
-    """Of an MDP: its sizes, its rewards, and those of every action for a small one."""
+    """Describe an MDP: its sizes, its rewards, and those of every action for a small one."""
     rewards, available = mdp.expected_rewards, mdp.available
     least, most = (
         (float(rewards[available].min()), float(rewards[available].max()))
@@ -97,7 +97,7 @@ def describe_model(mdp: MDP) -> Result:
 
 
 def describe_training(paths: Sequence[Path]) -> Result:
-    """Of the files of a checkpoint: the settings, and what its runs have earned so far."""
+    """Describe the files of a checkpoint: the settings, and what its runs have earned so far."""
     from ..deep.checkpoint import read
 
     every, blocks = zip(*map(read, paths), strict=True)

@@ -31,7 +31,7 @@ class Result:
     rows: list[tuple[str, str]]
     """Names and texts."""
     data: Mapping[str, object]
-    """The same for JSON: texts, numbers, arrays, and lists and dictionaries of them."""
+    """What is printed as JSON: texts, numbers, arrays, and lists and dictionaries of them."""
     table: Table | None = None
     """Numbers to print below the rows."""
     last: str = ""

@@ -39,7 +39,7 @@ DEFAULT = "mellowmax"
 METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
 """Those of `planning.solve`, which would take a second to import."""
 COLUMNS = ("state", "action", "allowed", "q", "policy", "value")
-"""Of the table."""
+"""The columns of the table."""
 
 
 def solve(

@@ -50,7 +50,7 @@ __all__ = ["train"]
 
 FILES = ("episodes.csv", "learning_curve.svg", "learning_curve.png")
 LAST = 100
-"""The mean return at the end is of so many episodes of each run."""
+"""How many episodes of each run the mean return at the end is taken over."""
 
 
 ALGORITHMS = {
@@ -233,7 +233,7 @@ def _options_of(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of an algorithm that were given.
 
     Raises:
-        ValueError: for an algorithm that there is not, or an option of another one.
+        ValueError: for an algorithm that does not exist, or an option of another one.
     """
     check_choice("--algorithm", algorithm, ALGORITHMS)
     for other, names in ALGORITHMS.items():

@@ -356,7 +356,7 @@ def _lanes(description: Mapping[str, Any], first: int | None) -> dict[str, Any]:
 
 
 def _equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """The same names with the same values?"""
+    """Do both have the same names with the same values?"""
     return one.keys() == other.keys() and all(np.array_equal(one[x], other[x]) for x in one)
 
 

@@ -23,7 +23,7 @@ class Learner(Protocol):
     and may be arrays: each run of a training has its own. All else is static.
 
     A learner of whole episodes has `update(state, episodes, key)`. A learner of single steps has
-    `act(network, step, uniform, observation)` and `learn(state, key, stepped)`, as `Dqn` has them.
+    `act(network, step, uniform, observation)` and `learn(state, key, stepped)`, as in `Dqn`.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Both files of the report, in the directory of a reproduction."""
+"""Write both files of the report into the directory of a reproduction."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_a_batch_depends_on_its_number_and_not_on_those_before(environment):
 
 
 class Params(NamedTuple):
-    """Of the environments below."""
+    """The parameters of the environments below."""
 
     n_actions: int = 2
 

@@ -48,7 +48,7 @@ def materialise_with(one: Array) -> Iterator[None]:
 
 
 def materialise(tree: T) -> T:
-    """The same numbers, which XLA on a CPU stores instead of computing them wherever they occur."""
+    """Make XLA on a CPU store numbers, where it would compute them anew at each use."""
     one = _divisor.get()
     if one is None:
         return tree
