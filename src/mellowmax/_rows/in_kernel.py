@@ -81,10 +81,7 @@ def iterate(step: Callable[[State], tuple[State, Array]], state: State, limit: i
         return (i < limit) & (all_ended == 0)
 
     none = jnp.zeros_like(state[0], dtype=jnp.int32)
-    result: State = jax.lax.while_loop(
-        unfinished, advance, (jnp.int32(0), state, none, none.min())
-    )[1]
-    return result
+    return jax.lax.while_loop(unfinished, advance, (jnp.int32(0), state, none, none.min()))[1]
 
 
 def frozen_step(

@@ -153,8 +153,7 @@ def iterate(
 
         none = state[0] != state[0]  # no row but one that is not a number, which is done
         first = advance((xp.asarray(0), state, none))
-        result: State = jax.lax.while_loop(unfinished, advance, first)[1]
-        return result
+        return jax.lax.while_loop(unfinished, advance, first)[1]
     for _ in range(limit):
         state, done = step(state)
         if xp.all(done):
@@ -219,8 +218,7 @@ def power_of_two(xp: Namespace, x: Array) -> Array:
 
         whole = xp.int32 if xp.finfo(x.dtype).bits == 32 else xp.int64
         as_bits = jax.lax.bitcast_convert_type(cast(Any, jax.lax.stop_gradient(x)), whole)
-        power: Array = jax.lax.bitcast_convert_type(as_bits & exponent, x.dtype)
-        return power
+        return jax.lax.bitcast_convert_type(as_bits & exponent, x.dtype)
     if is_torch_namespace(xp):
         x = cast(Any, x).detach()
     elif not (is_numpy_namespace(xp) or is_cupy_namespace(xp)):

@@ -112,8 +112,7 @@ class RowFunction:
             if mask is not None:
                 return kernel(xp, *columns)
             branches = (functools.partial(each, xp) for each in (quick, kernel))
-            result: Array = jax.lax.cond(are_ordinary(xp, q, parameter), *branches, *columns)
-            return result
+            return jax.lax.cond(are_ordinary(xp, q, parameter), *branches, *columns)
 
         return either if self.has_extremes else kernel
 
@@ -202,8 +201,7 @@ class RowFunction:
             return result, total
 
         function.defjvp(jvp, symbolic_zeros=bool(self.derivatives))
-        compiled: Callable[..., jax.Array] = jax.jit(function)
-        return compiled
+        return jax.jit(function)
 
     @functools.cached_property
     def _torch(self) -> type[torch.autograd.Function]:

@@ -55,10 +55,9 @@ class Episodes:
         """
         rewards = jnp.where(self.mask(), self.rewards, 0)
         discounts = jnp.full_like(rewards, discount)
-        result: jax.Array = lax.platform_dependent(
+        return lax.platform_dependent(
             discounts, rewards, cpu=_returns_step_by_step, default=_returns_by_halves
         )
-        return result
 
     def returns(self) -> jax.Array:
         """The sum of the rewards of each episode, `[B]`."""
@@ -117,8 +116,7 @@ def _returns_step_by_step(discounts: jax.Array, rewards: jax.Array) -> jax.Array
         return result, result
 
     nothing = jnp.zeros_like(rewards[0])
-    returns: jax.Array = lax.scan(back, nothing, (discounts, rewards), reverse=True)[1]
-    return returns
+    return lax.scan(back, nothing, (discounts, rewards), reverse=True)[1]
 
 
 def _returns_by_halves(discounts: jax.Array, rewards: jax.Array) -> jax.Array:
@@ -131,8 +129,7 @@ def _returns_by_halves(discounts: jax.Array, rewards: jax.Array) -> jax.Array:
         (later_discount, later_return), (discount, reward) = later, earlier
         return discount * later_discount, reward + discount * later_return
 
-    returns: jax.Array = lax.associative_scan(join, (discounts, rewards), reverse=True)[1]
-    return returns
+    return lax.associative_scan(join, (discounts, rewards), reverse=True)[1]
 
 
 def _warn(old: str, new: str) -> None:

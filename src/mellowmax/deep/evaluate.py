@@ -110,8 +110,7 @@ def evaluate(
 @functools.partial(jax.jit)
 def _returns(episodes: Episodes) -> jax.Array:
     """The returns of the episodes of some lanes, `[L, B]`."""
-    returns: jax.Array = jax.vmap(Episodes.returns)(episodes)
-    return returns
+    return jax.vmap(Episodes.returns)(episodes)
 
 
 def _check_sizes(policy: Policy, environment: PlayableEnvironment) -> None:

@@ -98,8 +98,7 @@ def in_chunks(
 def _sum(array: jax.Array) -> jax.Array:
     """The sum over `[T, B]`, added up chunk by chunk."""
     zero = jnp.zeros((), array.dtype)
-    total: jax.Array = lax.scan(lambda sum, x: (sum + x.sum(), None), zero, _chunks(array))[0]
-    return total
+    return lax.scan(lambda sum, x: (sum + x.sum(), None), zero, _chunks(array))[0]
 
 
 def sum_of_gradients(

@@ -207,11 +207,9 @@ class Reinforce:
                     )
                 return self.stepped(state, ascent, correction)
 
-            steps: ReinforceState = lax.fori_loop(0, -(-count // size), one, state)
-            return steps
+            return lax.fori_loop(0, -(-count // size), one, state)
 
-        result: ReinforceState = lax.fori_loop(0, self.epochs, one_epoch, state)
-        return result
+        return lax.fori_loop(0, self.epochs, one_epoch, state)
 
     def gradient(self, policy: Policy, episodes: Episodes, advantages: jax.Array) -> Network:
         """An estimate of the gradient of the expected return, by the network's weights.

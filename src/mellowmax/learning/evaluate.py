@@ -130,8 +130,7 @@ def _play(
         _, earned, length, _ = lax.while_loop(under_way, step, beginning)
         return earned, length
 
-    result: tuple[jax.Array, jax.Array] = jax.vmap(one)(keys)
-    return result
+    return jax.vmap(one)(keys)
 
 
 def _evaluate_gymnasium(

@@ -114,10 +114,9 @@ def _learn_blocks(
     """Carry out a block of runs on each device; what is recorded, with the runs first."""
     block = functools.partial(_learn_block, recorder=recorder, schedules=schedules, tables=tables)
     over_runs = P(mesh.axis_names[0])
-    result: dict[str, jax.Array] = jax.shard_map(
+    return jax.shard_map(
         block, mesh=mesh, in_specs=(over_runs, P()), out_specs=over_runs, check_vma=False
     )(runs, params)
-    return result
 
 
 class _State(NamedTuple):

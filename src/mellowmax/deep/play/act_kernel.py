@@ -36,8 +36,7 @@ def act(policies: Policy, uniforms: jax.Array, observations: jax.Array) -> jax.A
     arguments = (policies, uniforms, observations)
     if jax.default_backend() == "cpu" or not _fits(policies, observations):
         return _one_by_one(*arguments)
-    actions: jax.Array = lax.platform_dependent(*arguments, cuda=act_in_kernel, default=_one_by_one)
-    return actions
+    return lax.platform_dependent(*arguments, cuda=act_in_kernel, default=_one_by_one)
 
 
 def _one_by_one(policies: Policy, uniforms: jax.Array, observations: jax.Array) -> jax.Array:

@@ -246,10 +246,7 @@ def _play(
 
         return lax.fori_loop(0, form.refill, one_step, games), steps + form.refill
 
-    result: tuple[_Games, jax.Array] = lax.while_loop(
-        is_under_way, some_steps, (games, jnp.int32(0))
-    )
-    return result
+    return lax.while_loop(is_under_way, some_steps, (games, jnp.int32(0)))
 
 
 def _fill(

@@ -187,5 +187,4 @@ def _act(
 ) -> jax.Array:
     """An action for each episode of each lane, `[WIDTH, B]`; the policies are flattened."""
     act = jax.vmap(jax.vmap(Policy.act, (None, 0, 0)))
-    actions: jax.Array = act(jax.tree.unflatten(tree, policies), uniforms, observations)
-    return actions
+    return act(jax.tree.unflatten(tree, policies), uniforms, observations)

@@ -46,8 +46,7 @@ def draw(key: jax.Array, step: jax.Array, count: int) -> tuple[jax.Array, jax.Ar
         of_action, of_environment = keys.step(key, number)
         return jax.random.uniform(of_action, dtype=jnp.float32), of_environment
 
-    draws: tuple[jax.Array, jax.Array] = jax.vmap(one)(step + jnp.arange(count, dtype=step.dtype))
-    return draws
+    return jax.vmap(one)(step + jnp.arange(count, dtype=step.dtype))
 
 
 def observe(functions: EnvironmentFunctions, state: Any, params: Any) -> jax.Array:

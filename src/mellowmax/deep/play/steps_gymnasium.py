@@ -122,8 +122,7 @@ class _Flat(NamedTuple):
 
     def unflattened(self) -> DqnState:
         """What has been learned."""
-        learned: DqnState = jax.tree.unflatten(self.tree, [*self.learner, *self.learned])[1]
-        return learned
+        return jax.tree.unflatten(self.tree, [*self.learner, *self.learned])[1]
 
 
 class _Bout:

@@ -131,8 +131,7 @@ class LunarLander(gymnasium.Env[Any, Any]):
         if self._landers.states is None:
             rule = "`reset` must be called before `lander`"
             raise gymnasium.error.ResetNeeded(f"{rule}, got no episode yet")
-        one: State = jax.tree.map(lambda x: x[0], jax.device_get(self._landers.states))
-        return one
+        return jax.tree.map(lambda x: x[0], jax.device_get(self._landers.states))
 
     def render(self) -> Picture | None:
         """A picture of the lander; a warning and None if `render_mode` is None."""

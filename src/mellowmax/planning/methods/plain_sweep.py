@@ -32,8 +32,7 @@ class PlainSweeps(Method):
             state = state._replace(memory=since(problem.place_pairs(q.copy())))
         steps = self.steps(problem, None)
         arguments = (state, tolerance, limit)
-        started: State = problem.call(steps, partition_specs(state), *arguments, donate=True)
-        return started
+        return problem.call(steps, partition_specs(state), *arguments, donate=True)
 
     @staticmethod
     def evidence(model: Model, softmax: Softmax, state: State) -> Evidence:

@@ -188,8 +188,7 @@ def _root(
         return (carry[0] < MAX_ROOT_STEPS) & anywhere(carry[1])
 
     start = (jnp.int32(0), going, low, high, at_low, at_high, high)
-    result: Array = lax.while_loop(goes_on, iterate, start)[-1]
-    return result
+    return lax.while_loop(goes_on, iterate, start)[-1]
 
 
 def _separating_axis(edge: Edge, vertices: Sequence[Vector], pose: Pose, simplex: Simplex) -> _Axis:

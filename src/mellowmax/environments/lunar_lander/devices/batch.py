@@ -72,10 +72,9 @@ def step_packed(numbers: Array, inputs: Inputs) -> tuple[Array, Array, Array]:
     """
     if jax.default_backend() == "cpu":
         return _packed_in_blocks(numbers, inputs)
-    result: tuple[Array, Array, Array] = lax.platform_dependent(
+    return lax.platform_dependent(
         numbers, inputs, cuda=_packed_in_kernels, default=_packed_in_blocks
     )
-    return result
 
 
 @step_packed.def_vmap
@@ -100,10 +99,7 @@ def _packed_in_kernels(numbers: Array, inputs: Inputs) -> tuple[Array, Array, Ar
     count = len(inputs.action)
     (rows, inputs), _ = _padded((numbers.T, inputs), count, GPU_BLOCK)
     rows, reward, terminated = step_rows(rows, inputs)
-    first: tuple[Array, Array, Array] = jax.tree.map(
-        lambda x: x[:count], (rows.T, reward, terminated)
-    )
-    return first
+    return jax.tree.map(lambda x: x[:count], (rows.T, reward, terminated))
 
 
 def step_in_blocks(
@@ -277,8 +273,7 @@ def launch_rows(
     if ended is not None:
         only = rows_of(Source(ended.astype(jnp.float32)[None]), (jnp.bool_,))[0]
     new = every.call(_start, [numbers], state, only)
-    array: Array = new.hull.place.angle.source.array
-    return array
+    return new.hull.place.angle.source.array
 
 
 def _start(*uniforms: Array) -> State:

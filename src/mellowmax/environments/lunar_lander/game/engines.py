@@ -50,8 +50,7 @@ def fire(hull: Motion, action: Array, dispersion: Dispersion) -> Speed:
 def fuel_cost(action: Array) -> Array:
     """The cost of an action's fuel."""
     side = select((action == 1) | (action == 3), SIDE_FUEL, 0.0)
-    cost: Array = select(action == 2, MAIN_FUEL, side)
-    return cost
+    return select(action == 2, MAIN_FUEL, side)
 
 
 def gust(index: Array) -> Array:

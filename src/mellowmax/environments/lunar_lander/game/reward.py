@@ -63,8 +63,7 @@ def outcome(before: State, after: State, inputs: Inputs, crashed: Array) -> Step
 
 def action_taken(inputs: Inputs, fresh: Array) -> Array:
     """The action that a step takes: none in the step of `reset`."""
-    action: Array = select(fresh, 0, inputs.action)
-    return action
+    return select(fresh, 0, inputs.action)
 
 
 def observation(state: State, height: Array) -> tuple[Array, ...]:
