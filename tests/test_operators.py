@@ -484,7 +484,7 @@ def test_a_bad_argument_names_itself_the_rule_and_the_value():
         (lambda: mm.maximum(1.0), ValueError, "`q` must have an axis of actions, got the number 1"),
         (lambda: mm.maximum("q"), TypeError, "`q` must be real numbers, got an array of <U1"),
         (lambda: mm.maximum([[1.0], [1.0, 2.0]]), ValueError, "`q` must be an array of numbers"),
-        (lambda: mm.mellowmax([1.0], ["a"]), TypeError, "`omega` must be a number, got array(["),
+        (lambda: mm.mellowmax([1.0], ["a"]), TypeError, "`omega` must be a number, got ['a']"),
         (lambda: mm.mellowmax([1.0], [[1.0], []]), ValueError, "`omega` must be an array of num"),
         (
             lambda: mm.mellowmax(Q[0, 0], [1.0, 2.0]),
