@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy import stats
 
 from .._typing import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["LEVEL", "difference", "mean_interval", "share_interval"]
 
