@@ -360,7 +360,7 @@ def test_the_parts_that_are_readings_stand_beside_them(tables):
 
 def test_the_verdict_says_what_the_temperature_s_gradient_is_worth(tables):
     rows = tables["gradients"].assign(through=[1, 2, 9, 3, 4], difference=7.0, low=5.0, high=9.0)
-    worth = "is worth 7.0 at omega 7 (95 %: 5.0 to 9.0)."
+    worth = "adds 7.0 to the mean return at omega 7 (95 %: 5.0 to 9.0)."
     beside = fig11.judge({**tables, "gradients": rows}).beside
     assert f"The gradient through the inverse temperature {worth}" in beside
     without = fig11.judge({**tables, "gradients": rows.iloc[:0]})

@@ -119,13 +119,13 @@ def _others(peaks: pd.DataFrame) -> str:
 
 
 def _gradient(gradients: pd.DataFrame) -> str:
-    """What the gradient through the inverse temperature is worth where mellowmax earns most."""
+    """What the gradient through the inverse temperature adds where mellowmax earns most."""
     if gradients.empty:
         return ""
     row = gradients.loc[gradients["through"].idxmax()]
     return (
-        f"The gradient through the inverse temperature is worth {row['difference']:.1f} at omega "
-        f"{row['omega']:g} (95 %: {row['low']:.1f} to {row['high']:.1f})."
+        f"The gradient through the inverse temperature adds {row['difference']:.1f} to the mean return "
+        f"at omega {row['omega']:g} (95 %: {row['low']:.1f} to {row['high']:.1f})."
     )
 
 
