@@ -124,8 +124,8 @@ def _gradient(gradients: pd.DataFrame) -> str:
         return ""
     row = gradients.loc[gradients["through"].idxmax()]
     return (
-        f"The gradient through the inverse temperature adds {row['difference']:.1f} to the mean return "
-        f"at omega {row['omega']:g} (95 %: {row['low']:.1f} to {row['high']:.1f})."
+        f"The gradient through the inverse temperature adds {row['difference']:.1f} to the mean "
+        f"return at omega {row['omega']:g} (95 %: {row['low']:.1f} to {row['high']:.1f})."
     )
 
 
