@@ -83,11 +83,11 @@ bench: install
 	$(BIN)/python benchmarks/explorer.py
 
 adversarial: install
-	$(BIN)/python tests/adversarial.py
+	PYTHONPATH=tests $(BIN)/python -m helpers.adversarial
 
 # 10,000 files through everything that reads one; it takes most of an hour.
 crafted-files: install
-	$(BIN)/python tests/crafted_files.py
+	PYTHONPATH=tests $(BIN)/python -m helpers.crafted_files
 
 stress: install
 	$(BIN)/python benchmarks/stress.py

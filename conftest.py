@@ -3,8 +3,8 @@
 Most of the time goes into compiling. XLA rewrites and fuses formulas as it always does, and then,
 unless `XLA_FLAGS` says otherwise, makes code of them by the shorter of its two ways and asks LLVM
 for no optimisation: programs are compiled in a third of the time. `make release-tests` runs
-everything as users do, and so do some tests of numbers, at every run (`conftest.AS_USERS` in
-`tests`).
+everything as users do, and so do some tests of numbers, at every run (`AS_USERS` in
+`tests/helpers/libraries.py`).
 
 pytest imports a module such as `mellowmax/planning/solve.py` for its examples. Where that comes
 before the import of its package, the module takes the place of the function of the same name.

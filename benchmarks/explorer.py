@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from browser import Tab, browser
+from helpers.browser import Tab, browser
 from mellowmax.explorer import exhibits, write_page
 
 MEDIAN, NINETY_FIFTH = 16.0, 33.0

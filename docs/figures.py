@@ -30,7 +30,7 @@ from mellowmax.mdp import multi_passenger_taxi
 from mellowmax.planning import solve
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from browser import browser
+from helpers.browser import browser
 
 IMAGES = Path(__file__).parent / "images"
 TAXI = Path(__file__).parent.parent / "src/mellowmax/explorer/data/taxi.json"

@@ -19,11 +19,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import adversarial
 import mellowmax as mm
-import reference
-from awkward import awkward_rows, many, parameters, rows
-from conftest import AS_USERS, LIBRARIES, LIBRARY_NAMES
+from helpers import adversarial, reference
+from helpers.awkward import awkward_rows, many, parameters, rows
+from helpers.libraries import AS_USERS, LIBRARIES, LIBRARY_NAMES
 
 SMALLEST = mpmath.mpf(2) ** -1074  # half of the smallest number is no number
 

@@ -9,10 +9,9 @@ import zipfile
 import numpy as np
 import pytest
 
-import crafted_files
-import miniature
-from commands import assert_one_sentence, call
-from crafted_files import Trial, stored
+from helpers import crafted_files, miniature
+from helpers.commands import assert_one_sentence, call
+from helpers.crafted_files import Trial, stored
 from mellowmax.experiments.store import read_table, write_table
 
 SAMPLE = 30

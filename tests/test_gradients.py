@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import mellowmax as mm
-import reference
-from conftest import needs_torch
+from helpers import reference
+from helpers.libraries import needs_torch
 
 ROWS = [
     np.array([0.3, -1.2, 0.9, 0.1]),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import mellowmax as mm
-import reference
-from conftest import LIBRARIES, LIBRARY_NAMES
+from helpers import reference
+from helpers.libraries import LIBRARIES, LIBRARY_NAMES
 
 # JAX compiles a function for each shape that it meets, which is what takes the time here. So there
 # are 32 rows of four actions along three of the axes of `Q`, in every test that can do with them,

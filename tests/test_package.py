@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import mellowmax
-from conftest import torch
+from helpers.libraries import torch
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "mellowmax"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mellowmax as mm
-from conftest import needs_torch
+from helpers.libraries import needs_torch
 
 PAIRS = [mm.Max(), mm.Mean(), mm.EpsilonGreedy(0.2), mm.Boltzmann(4.0), mm.Mellowmax(4.0)]
 pairs = pytest.mark.parametrize("softmax", PAIRS, ids=str)

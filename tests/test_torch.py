@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-import adversarial
 import mellowmax as mm
-from conftest import DEVICE, needs_torch
+from helpers import adversarial
+from helpers.libraries import DEVICE, needs_torch
 from mellowmax._rows import ordinary, small
 
 torch = needs_torch(allow_module_level=True)

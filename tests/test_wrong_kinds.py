@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import mellowmax as mm
-from conftest import torch
+from helpers.libraries import torch
 from mellowmax import deep, experiments, explorer, learning, mdp, planning, properties, report
 from mellowmax.environments import acrobot, fleet, gymnax, lunar_lander, tabular, taxi, two_state
 from mellowmax.environments import gymnasium as of_gymnasium

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 
 import mellowmax as mm
-import reference
-from awkward import many, parameters, rows
+from helpers import reference
+from helpers.awkward import many, parameters, rows
 from mellowmax._rows import one_pass
 
 

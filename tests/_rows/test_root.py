@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 import mellowmax as mm
-from awkward import awkward_rows
+from helpers.awkward import awkward_rows
 from mellowmax._rows import root
 
 

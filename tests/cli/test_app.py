@@ -11,9 +11,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import commands
 import mellowmax
-from commands import assert_one_sentence
+from helpers import commands
+from helpers.commands import assert_one_sentence
 from mellowmax.cli.app import app
 from mellowmax.planning.methods import METHODS
 from mellowmax.softmax import SOFTMAXES

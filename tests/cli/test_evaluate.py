@@ -16,7 +16,7 @@ import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 from PIL import Image
 
-from commands import assert_one_sentence, call, rows
+from helpers.commands import assert_one_sentence, call, rows
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, deep
 from mellowmax.cli import evaluate as command
 from mellowmax.deep import HeldTemperature

@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from commands import assert_one_sentence, call
+from helpers.commands import assert_one_sentence, call
 from mellowmax.explorer import PageServer, exhibits, page
 from mellowmax.mdp import garnet, two_state
 

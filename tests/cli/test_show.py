@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from commands import assert_one_sentence, call, rows
+from helpers.commands import assert_one_sentence, call, rows
 from mellowmax import Mellowmax, deep
 from mellowmax._common import npz
 from mellowmax.deep.checkpoint import BlockState, block_path, describe, save

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commands import Terminal, assert_one_sentence, call, rows
+from helpers.commands import Terminal, assert_one_sentence, call, rows
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, planning
 from mellowmax._common import npz
 from mellowmax.cli import solve as command

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from commands import Terminal, assert_one_sentence, call, rows
+from helpers.commands import Terminal, assert_one_sentence, call, rows
 from mellowmax import Mellowmax, deep
 from mellowmax.cli import train as command
 from mellowmax.cli.learning_curve import block_means

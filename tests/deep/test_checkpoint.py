@@ -7,10 +7,10 @@ import numpy as np
 import optax
 import pytest
 
+from helpers.trainings import assert_same, on_cartpole, on_two_states
 from mellowmax import Boltzmann, Mellowmax, mdp
 from mellowmax.deep import load_policy, reinforce, train
 from mellowmax.environments import two_state
-from trainings import assert_same, on_cartpole, on_two_states
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import sys
 import numpy as np
 import pytest
 
+from helpers.trainings import on_two_states
 from mellowmax.deep import load_policy
-from trainings import on_two_states
 
 TRAIN = """
 import sys
@@ -22,7 +22,7 @@ path, runs, *number_and_port = sys.argv[1:]
 if number_and_port:
     number, port = number_and_port
     jax.distributed.initialize(f"127.0.0.1:{port}", num_processes=2, process_id=int(number))
-from trainings import on_two_states
+from helpers.trainings import on_two_states
 
 assert len(jax.devices()) == 2 and len(jax.local_devices()) == (1 if number_and_port else 2)
 result = on_two_states(
@@ -40,7 +40,7 @@ def alone():
 
 def process(path, devices, *arguments, runs=80):
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
-    here = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+    here = os.pathsep.join(sys.path)
     env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": here}
     command = [sys.executable, "-c", TRAIN, str(path), str(runs), *arguments]
     return subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)

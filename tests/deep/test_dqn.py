@@ -12,6 +12,7 @@ import numpy as np
 import optax
 import pytest
 
+from helpers.trainings import Q_LEARNING, Q_SOFTMAX, assert_same, q_on_cartpole, q_on_two_states
 from mellowmax import Max, Mellowmax, mellowmax
 from mellowmax.cli.describe import describe_training
 from mellowmax.deep import (
@@ -27,7 +28,6 @@ from mellowmax.deep import (
 from mellowmax.environments import two_state
 from mellowmax.mdp import garnet
 from mellowmax.planning import solve
-from trainings import Q_LEARNING, Q_SOFTMAX, assert_same, q_on_cartpole, q_on_two_states
 
 GRADIENT = optax.identity()
 """Plain gradient descent."""

@@ -9,13 +9,13 @@ import jax
 import numpy as np
 import pytest
 
+from helpers.trainings import table_policy
 from mellowmax import Max
 from mellowmax.deep import Evaluation, evaluate, watch
 from mellowmax.environments import two_state
 from mellowmax.mdp import MDP
 from mellowmax.mdp import two_state as two_state_mdp
 from mellowmax.planning import solve
-from trainings import table_policy
 
 
 def exact_return_and_length(table, model, horizon, start=0):

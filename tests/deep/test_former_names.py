@@ -6,9 +6,9 @@ import jax
 import numpy as np
 import pytest
 
+from helpers.trainings import assert_same, on_cartpole, on_two_states
 from mellowmax import Boltzmann, deep
 from mellowmax.environments import tabular, two_state
-from trainings import assert_same, on_cartpole, on_two_states
 
 
 def former(name):

@@ -10,12 +10,12 @@ import jax
 import numpy as np
 import pytest
 
+from helpers.trainings import assert_same, on_cartpole, on_two_states, table_policy
 from mellowmax import Boltzmann, Max, Mellowmax
 from mellowmax.deep import evaluate, train
 from mellowmax.environments import tabular, two_state
 from mellowmax.mdp import MDP, garnet
 from mellowmax.planning import solve
-from trainings import assert_same, on_cartpole, on_two_states, table_policy
 
 SOURCES = pytest.mark.parametrize("learn", [on_cartpole, on_two_states])
 

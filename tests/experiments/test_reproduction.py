@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-import miniature
-from commands import assert_one_sentence, call
+from helpers import miniature
+from helpers.commands import assert_one_sentence, call
 from mellowmax.cli.reproduce import to_be_made
 from mellowmax.experiments import assemble_all, plan, reproduce
 from mellowmax.experiments.items import fig9

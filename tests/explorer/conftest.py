@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from browser import browser
+from helpers.browser import browser
 from mellowmax.explorer import exhibits, write_page
 
 

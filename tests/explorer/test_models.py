@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from browser import browser
+from helpers.browser import browser
 from mellowmax import Boltzmann, Mellowmax, mellowmax_temperature
 from mellowmax.explorer import exhibits, gallery, model, models, taxi, write_page
 from mellowmax.mdp import MDP, garnet, multi_passenger_taxi, two_state

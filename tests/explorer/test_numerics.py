@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from browser import browser
+from helpers.browser import browser
 from mellowmax import Boltzmann, Mellowmax, mellowmax_temperature
 from mellowmax.explorer.inline import inlined
 from mellowmax.mdp import MDP, two_state

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from axe_core_python import __path__ as axe_path
 
-from browser import check_page
+from helpers.browser import check_page
 from mellowmax.explorer import exhibits, taxi, write_page
 
 AXE = Path(axe_path[0], "axe.min.js").read_text(encoding="utf-8")

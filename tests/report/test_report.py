@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from browser import browser, check_page
+from helpers.browser import browser, check_page
 from mellowmax.experiments import ITEMS, Finished, Plan
 from mellowmax.experiments.item import Caption, Claim, Outcome, Verdict
 from mellowmax.experiments.style import COLOURS, figure, styled

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from helpers.trainings import assert_same, on_two_states, table_policy
 from mellowmax import Boltzmann
 from mellowmax.deep import (
     FunctionalEnvironment,
@@ -28,7 +29,6 @@ from mellowmax.deep.play.player import WIDTH
 from mellowmax.environments import tabular, two_state
 from mellowmax.environments.fleet import fleet
 from mellowmax.mdp import MDP
-from trainings import assert_same, on_two_states, table_policy
 
 BATCH = 4
 KEYS = jax.random.split(jax.random.key(3), WIDTH)

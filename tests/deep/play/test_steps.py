@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from helpers.trainings import Q_LEARNING, Q_SOFTMAX, assert_same, q_on_cartpole, q_on_two_states
 from mellowmax import Max, Mellowmax
 from mellowmax.deep import FunctionalEnvironment, dqn, train
 from mellowmax.deep.play import steps_functional
 from mellowmax.environments import two_state
-from trainings import Q_LEARNING, Q_SOFTMAX, assert_same, q_on_cartpole, q_on_two_states
 
 
 @pytest.mark.parametrize("learn", [q_on_two_states, q_on_cartpole])

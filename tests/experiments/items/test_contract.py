@@ -7,8 +7,8 @@ import json
 import pandas as pd
 import pytest
 
+from helpers.reproduced import CONFIGS, check_columns, made
 from mellowmax.experiments import load, style
-from reproduced import CONFIGS, check_columns, made
 
 
 @pytest.mark.parametrize("name", [*CONFIGS, "fig9"])

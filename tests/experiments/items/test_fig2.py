@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from helpers.reproduced import CONFIGS, made
 from mellowmax.experiments import Outcome, style
 from mellowmax.experiments.items import fig2
 from mellowmax.softmax import SOFTMAXES
-from reproduced import CONFIGS, made
 
 
 def test_tables_and_figures():

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+from helpers.reproduced import altered, made
 from mellowmax import Boltzmann
 from mellowmax.experiments import Outcome, style
 from mellowmax.experiments.items import fig3
-from reproduced import altered, made
 
 
 def test_its_figure_has_its_axes(tmp_path):

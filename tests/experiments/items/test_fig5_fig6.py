@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.reproduced import altered, made
 from mellowmax import Mellowmax
 from mellowmax.experiments import Outcome, style
 from mellowmax.experiments.items import fig5, fig6, update_field
-from reproduced import altered, made
 
 ITEMS = {"fig5": fig5, "fig6": fig6}
 FITTED = np.array([[0.12211, 0.65867], [0.03284, 0.99075]])

@@ -8,13 +8,13 @@ import math
 import numpy as np
 import pytest
 
+from helpers.reproduced import CONFIGS, made
 from mellowmax import Boltzmann, Max, Mellowmax
 from mellowmax.experiments import Outcome
 from mellowmax.experiments.items import fig7
 from mellowmax.experiments.items.fig7.sweeps import SWEEPS, count_sweeps
 from mellowmax.mdp import two_state
 from mellowmax.planning import solve
-from reproduced import CONFIGS, made
 
 
 def test_the_stated_curve_is_that_of_solve():

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.reproduced import check_columns
 from mellowmax import Boltzmann, Mellowmax, mellowmax_temperature
 from mellowmax.experiments import Outcome, style
 from mellowmax.experiments.items import fig9
@@ -14,7 +15,6 @@ from mellowmax.experiments.items.fig9.silent_fallback import SilentFallback
 from mellowmax.mdp import MDP, multi_passenger_taxi
 from mellowmax.planning import solve
 from mellowmax.softmax import SOFTMAXES
-from reproduced import check_columns
 
 SMALL = fig9.Config(
     (0.1,), (1.5, 3.0), (0.2, 0.6), 20_000, 4, fit_rates=(0.2, 0.6), fit_runs=4, fit_seed=9

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from helpers.reproduced import CONFIGS, DELTAS, made
 from mellowmax import Boltzmann
 from mellowmax.experiments import Outcome
 from mellowmax.experiments.items import table1
 from mellowmax.experiments.items.table1.printed import PRINTED, z_of_a_count, z_of_settings
 from mellowmax.mdp import random_mdp
 from mellowmax.planning.batch import Batch, find_fixed_points, value_iteration
-from reproduced import CONFIGS, DELTAS, made
 
 
 def test_the_table_counts_what_sweeps_and_search_give():

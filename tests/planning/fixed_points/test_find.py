@@ -9,7 +9,7 @@ import pytest
 import scipy.optimize
 import scipy.special
 
-from fixed_point_reference import (
+from helpers.fixed_point_reference import (
     CASES,
     FITTED,
     assert_fixed,

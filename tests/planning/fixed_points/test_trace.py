@@ -9,7 +9,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from fixed_point_reference import FITTED, PRINTED, assert_fixed, copies, scalar_equation, sweep
+from helpers.fixed_point_reference import (
+    FITTED,
+    PRINTED,
+    assert_fixed,
+    copies,
+    scalar_equation,
+    sweep,
+)
 from mellowmax import Boltzmann, EpsilonGreedy, Mean, Mellowmax
 from mellowmax.experiments.data import paper
 from mellowmax.mdp import MDP, random_mdp, two_state

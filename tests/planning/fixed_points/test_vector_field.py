@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fixed_point_reference import CASES, sweep
+from helpers.fixed_point_reference import CASES, sweep
 from mellowmax import Boltzmann, Max
 from mellowmax.mdp import MDP, random_mdp, two_state
 from mellowmax.planning import fixed_points, vector_field

@@ -14,7 +14,7 @@ import functools
 import json
 from pathlib import Path
 
-from commands import call
+from helpers.commands import call
 from mellowmax import deep
 from mellowmax.cli.film import check_film
 from mellowmax.experiments.store import read_cell

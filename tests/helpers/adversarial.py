@@ -1,4 +1,4 @@
-"""Adversarial rows against extended precision: `python tests/adversarial.py` checks a million.
+"""Adversarial rows against extended precision: `make adversarial` checks a million.
 
 Rows have 1 to 100,000 actions, with values and parameters anywhere in the normal numbers of their
 dtype: ties and near ties, clusters, one best among ties, gaps over all decades, offsets, illegal

@@ -1,4 +1,4 @@
-"""Crafted files through all that reads one: `python tests/crafted_files.py` makes 10,000 of them.
+"""Crafted files through all that reads one: `make crafted-files` makes 10,000 of them.
 
 Real files are changed: models, solutions, checkpoints, cells of a reproduction, and the small ones
 beside them. A field is missing or of another dtype, shape or value; an array's header is malformed
@@ -30,8 +30,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-import miniature
-from file_readers import RESUMED, Readers, train
+from helpers import miniature
+from helpers.file_readers import RESUMED, Readers, train
 from mellowmax import Mellowmax
 from mellowmax.cli.film import COMMENT
 from mellowmax.experiments import plan, run
