@@ -19,7 +19,7 @@ from jax.sharding import Mesh
 
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mellowmax, Softmax
 from mellowmax.mdp import MDP, garnet, grid_world, two_state
-from mellowmax.planning import NotConvergedError, SolveProgress, evaluate, loop, solve
+from mellowmax.planning import NotConvergedError, SolveProgress, Status, evaluate, loop, solve
 
 METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
 methods = pytest.mark.parametrize("method", METHODS)
@@ -640,7 +640,11 @@ def test_boltzmann_can_end_in_a_cycle(name):
     start = np.zeros((mdp.n_states, 2))
     start[0, 0] = 0.1
     solution = solve(mdp, Boltzmann(beta), method=method, initial=start, throw=False)
-    assert solution.status == f"limit cycle of period {period}"
+    assert (solution.status, solution.cycle_period) == (Status.LIMIT_CYCLE, period)
+    said = f"limit cycle of period {period} after {solution.iterations} iterations"
+    assert dict(solution.rows())["status"] == said
+    assert str(NotConvergedError(solution, 1e-8)).count(said) == 1
+    assert solution.fields()["status"] == f"limit cycle of period {period}"
     assert not solution.converged
     assert solution.residual > 0.1
     assert solution.error_bound is None

@@ -14,7 +14,7 @@ with needed_by("mellowmax.planning", "jax"):
     from .fixed_points.point import FixedPoint, FixedPoints
     from .fixed_points.trace import Branch, Fold, Trace, trace_fixed_points
     from .fixed_points.vector_field import VectorField, vector_field
-    from .solution import NotConvergedError, Solution, SolveProgress
+    from .solution import NotConvergedError, Solution, SolveProgress, Status
     from .solve import solve
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "NotConvergedError",
     "Solution",
     "SolveProgress",
+    "Status",
     "Trace",
     "VectorField",
     "batch",

@@ -26,7 +26,7 @@ from ..softmax import Softmax
 from .bounds import EVIDENCE_SPECS, Evidence
 from .devices import largest, partition_specs
 from .model import Model, Problem
-from .solution import SolveProgress
+from .solution import SolveProgress, Status
 
 __all__ = [
     "ROUNDING_OF_A_CHANGE",
@@ -199,7 +199,7 @@ class Run(NamedTuple):
     report: Report  # on the last call
     iterations: int
     changes: list[Floats]  # those of each call
-    status: str  # how the solve has ended; empty where it can resume
+    status: Status | None  # how the solve has ended; None where it can resume
 
 
 def iterate(
@@ -260,21 +260,21 @@ def _advanced(
     return Run(state, report, iterations, [*changes, report.changes], status)
 
 
-def _status(method: Method, rule: StoppingRule, report: Report, iterations: int) -> str:
-    """How the solve has ended, or nothing; this is where progress is reported."""
+def _status(method: Method, rule: StoppingRule, report: Report, iterations: int) -> Status | None:
+    """How the solve has ended, if it has; this is where progress is reported."""
     if report.change <= rule.tolerance:
-        return "converged"
+        return Status.CONVERGED
     if not math.isfinite(report.change):
-        return "overflow"
+        return Status.OVERFLOW
     if report.change <= ROUNDING_OF_A_CHANGE * report.size or report.period == 1:
-        return "limited by rounding"
+        return Status.LIMITED_BY_ROUNDING
     if report.period:
-        return f"limit cycle of period {report.period}"
+        return Status.LIMIT_CYCLE
     if iterations >= rule.max_iterations:
-        return "out of iterations"
+        return Status.OUT_OF_ITERATIONS
     if rule.callback is not None:
         seconds = time.perf_counter() - rule.began
         progress = SolveProgress(method.name, iterations, report.change, rule.tolerance, seconds)
         if rule.callback(progress):
-            return "stopped"
-    return ""
+            return Status.STOPPED
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import math
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from .._common.schema import Field
 from .._typing import Bools, Floats
 from ..softmax import Softmax
 
-__all__ = ["NotConvergedError", "Solution", "SolveProgress", "read_fields", "rows_of"]
+__all__ = ["NotConvergedError", "Solution", "SolveProgress", "Status", "read_fields", "rows_of"]
 
 SCHEMA = {
     "q": Field("number", "S A"),
@@ -34,6 +35,30 @@ SCHEMA = {
     "softmax": Field("text"),
 }
 """What a file has of a solution."""
+
+
+class Status(enum.StrEnum):
+    """How a solve has ended. A status equals its text.
+
+    Examples:
+        >>> Status.CONVERGED == "converged"
+        True
+        >>> print(Status.LIMIT_CYCLE)
+        limit cycle
+    """
+
+    CONVERGED = "converged"
+    """The change came down to the tolerance."""
+    LIMIT_CYCLE = "limit cycle"
+    """The sweeps repeat themselves; `Solution.cycle_period` says after how many."""
+    LIMITED_BY_ROUNDING = "limited by rounding"
+    """The change is no more than rounding, and the tolerance is finer than that."""
+    OUT_OF_ITERATIONS = "out of iterations"
+    """`max_iterations` were taken."""
+    OVERFLOW = "overflow"
+    """Values are no longer finite."""
+    STOPPED = "stopped"
+    """The callback asked for it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,9 +87,8 @@ class Solution:
     """`[S]`, the softmax's value of each state."""
     converged: bool
     """Did the change come down to the tolerance?"""
-    status: str
-    """`converged`, `limit cycle of period p`, `out of iterations`, `limited by rounding`,
-    `overflow`, or `stopped` by the callback."""
+    status: Status
+    """How the solve has ended."""
     iterations: int
     """Sweeps, or Newton's steps."""
     residual: float
@@ -85,6 +109,8 @@ class Solution:
     """The change of each iteration, where it was asked for."""
     allowed: Bools | None = dataclasses.field(default=None, repr=False)
     """`[S, A]`, the actions of each state; None for all."""
+    cycle_period: int | None = None
+    """After how many sweeps the values repeat, where they do; otherwise None."""
 
     @functools.cached_property
     def policy(self) -> Floats:
@@ -108,7 +134,8 @@ class Solution:
     def _known(self) -> dict[str, Any]:
         names = ["converged", "status", "iterations", "residual", "error_bound", "method"]
         names += ["reason", "suboptimality_bound"]
-        return {name: getattr(self, name) for name in names} | {"softmax": str(self.softmax)}
+        known = {name: getattr(self, name) for name in names}
+        return known | {"status": _in_words(self), "softmax": str(self.softmax)}
 
     def save(self, path: str | Path) -> None:
         """Write values, policy and what is known about them to an `.npz` file."""
@@ -146,10 +173,17 @@ class NotConvergedError(RuntimeError):
     def __init__(self, solution: Solution, tolerance: float) -> None:
         self.solution = solution
         super().__init__(
-            f"{solution.method} under {solution.softmax} did not converge: {solution.status} after "
-            f"{solution.iterations} iterations, with a residual of {solution.residual:.3g} "
+            f"{solution.method} under {solution.softmax} did not converge: "
+            f"{_in_words(solution)} after {solution.iterations} iterations, "
+            f"with a residual of {solution.residual:.3g} "
             f"(tolerance {tolerance:g}); `throw=False` returns it as it is"
         )
+
+
+def _in_words(solution: Solution) -> str:
+    """The status as files and people get it, with the period of a cycle."""
+    period = "" if solution.cycle_period is None else f" of period {solution.cycle_period}"
+    return f"{solution.status}{period}"
 
 
 def _at_most(bound: float) -> str:

@@ -74,7 +74,7 @@ from .horizon import horizon
 from .loop import Callback, StoppingRule, evidence_of, iterate
 from .methods import METHODS, Choice, choose
 from .model import Problem
-from .solution import NotConvergedError, Solution
+from .solution import NotConvergedError, Solution, Status
 
 __all__ = ["solve"]
 
@@ -156,13 +156,14 @@ def _solution(problem: Problem, choice: Choice, history: bool, began: float) -> 
     margins = Margins.of(evidence)
     kappa, steps = horizon(problem)
     error = error_bound(margins, steps, mdp.n_branches)
-    status = run.status if math.isfinite(margins.size) else "overflow"
+    assert run.status is not None  # a run without a limit has ended
+    status = run.status if math.isfinite(margins.size) else Status.OVERFLOW
     q = problem.fetch(method.action_values(run.state), margins.shift)
     value = problem.fetch(evidence.value)
     return Solution(
         q=q if mdp.allowed is None else np.where(mdp.allowed, q, -np.inf),
         value=value,
-        converged=status == "converged",
+        converged=status is Status.CONVERGED,
         status=status,
         iterations=run.iterations,
         residual=margins.residual,
@@ -174,6 +175,7 @@ def _solution(problem: Problem, choice: Choice, history: bool, began: float) -> 
         seconds=time.perf_counter() - began,
         history=np.concatenate(run.changes) if history else None,
         allowed=mdp.allowed,
+        cycle_period=run.report.period if status is Status.LIMIT_CYCLE else None,
     )
 
 

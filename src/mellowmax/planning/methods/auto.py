@@ -16,6 +16,7 @@ import numpy as np
 from ..._typing import Floats
 from ..loop import Method, Run, StoppingRule, iterate
 from ..model import Problem
+from ..solution import Status
 from .newton import Newton
 from .shifted import Shifted
 from .synchronous import Synchronous
@@ -58,7 +59,7 @@ def _after_a_trial(problem: Problem, rule: StoppingRule, start: float | Floats) 
     limit = TRIAL_OF_A_LARGE_MODEL if problem.model.large else TRIAL
     trial = iterate(shifted, problem, rule, start, limit)
     if trial.status:
-        end = "were enough" if trial.status == "converged" else "were all there was time for"
+        end = "were enough" if trial.status is Status.CONVERGED else "were all there was time for"
         return Choice(shifted, f"the first {trial.iterations} sweeps {end}", trial)
     before, last = np.concatenate(trial.changes)[-2:]
     rate = min(last / before, 1 - 1e-9)
