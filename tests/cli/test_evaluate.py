@@ -20,7 +20,8 @@ from helpers.commands import assert_one_sentence, call, rows
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, deep
 from mellowmax.cli import evaluate as command
 from mellowmax.deep import HeldTemperature
-from mellowmax.deep.checkpoint import BlockState, block_path, describe, save
+from mellowmax.deep.checkpoint import BlockState, block_path, save
+from mellowmax.deep.description import describe
 from mellowmax.deep.log import EpisodeLog
 from mellowmax.deep.play.player import WIDTH
 

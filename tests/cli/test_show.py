@@ -11,7 +11,8 @@ import pytest
 from helpers.commands import assert_one_sentence, call, rows
 from mellowmax import Mellowmax, deep
 from mellowmax._common import npz
-from mellowmax.deep.checkpoint import BlockState, block_path, describe, save
+from mellowmax.deep.checkpoint import BlockState, block_path, save
+from mellowmax.deep.description import describe
 from mellowmax.deep.log import EpisodeLog
 from mellowmax.deep.play.player import WIDTH
 from mellowmax.environments import two_state as environment

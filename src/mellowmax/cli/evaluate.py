@@ -68,7 +68,7 @@ def evaluate(
                 check_film("--render", render, force=force)
             keep_compiled_programs()
             from .. import deep
-            from ..deep.environment import environment_of
+            from ..deep.environment_argument import environment_of
             from .film import Film
 
             checks.whole("episodes", episodes, 1)

@@ -8,9 +8,10 @@ function that makes one, or a `FunctionalEnvironment` of your own.
 
 A reader can take the modules in this order. `network`, `policy_gradient`, `replay` and `optimiser`
 are the parts of the two learners, `reinforce` and `dqn`; all of them are pure functions of one run.
-`environment` says what an environment is, `play` has the four ways of playing in one, and `keys`
-every random key. `train` and `worker` put them together, with the help of `log`, `progress` and
-`checkpoint`.
+`environment` says what an environment is, `environment_argument` what `train` takes as one. `play`
+has the four ways of playing in an environment, and `keys` every random key. `train` and `worker`
+put them together, with the help of `log`, `progress`, `description` and `checkpoint`.
+`saved_policy` reads a policy from a checkpoint.
 """
 
 from typing import TYPE_CHECKING
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING
 from .._common.extras import needed_by
 
 with needed_by("mellowmax.deep", "jax"):
-    from .checkpoint import SavedPolicy, load_policy
     from .deprecated import deprecated
     from .dqn import Dqn, DqnState, dqn
     from .environment import (
@@ -34,6 +34,7 @@ with needed_by("mellowmax.deep", "jax"):
     from .reinforce import Reinforce, ReinforceState, reinforce
     from .replay import Replay, Transitions
     from .result import DeepResult
+    from .saved_policy import SavedPolicy, load_policy
     from .train import train
 
 __all__ = [

@@ -12,50 +12,23 @@ import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from .._common import checks, npz
-from .._common.schema import Field, json_object, matching, shown
-from .._common.text import shortened, visible
-from ..softmax import SOFTMAXES, Max, Softmax
-from .dqn import Dqn
-from .environment import PlayableEnvironment
-from .learner import Learner
+from .._common import npz
+from .._common.schema import Field, json_object, matching
+from .description import KINDS, Description, differences, parameter_names
 from .log import EpisodeLog
-from .network import HeldTemperature, Network, Policy
-from .reinforce import FORMER_BASELINES, Reinforce, ReinforceState
+from .reinforce import FORMER_BASELINES, ReinforceState
 
-__all__ = [
-    "BlockState",
-    "Description",
-    "SavedPolicy",
-    "block_path",
-    "describe",
-    "load",
-    "load_policy",
-    "read",
-    "save",
-]
+__all__ = ["BlockState", "block_path", "load", "read", "save"]
 
 KIND = "training"
 RULE = "`checkpoint` must be of a training with the same settings"
-MOST_SHOWN = 6
-"""The most numbers, or settings that differ, that a message lists."""
-LONGEST = 200
-"""The most characters of a setting in a message."""
-KINDS: dict[str, type[Softmax]] = {
-    **{kind.__name__: kind for kind in SOFTMAXES.values()},
-    HeldTemperature.__name__: HeldTemperature,
-}
-"""The softmaxes of the library by the names of their classes, by which files name them; other
-softmaxes have their full names."""
-NUMBERS = ("learning_rate", "discount", "target")
-"""The numbers of a learner that each run has, apart from the softmax's parameters."""
 SCHEMA = {
     "settings": Field("text"),
     "parameters": Field("number", "P W"),
@@ -95,8 +68,6 @@ OF_ALGORITHM = {
     "dqn": {"minibatch": SIZE, "train_frequency": SIZE, "capacity": SIZE},
 }
 """The settings of one algorithm."""
-Description: TypeAlias = dict[str, str | npt.NDArray[Any]]
-"""Everything that decides what the runs of a block learn."""
 
 
 @dataclasses.dataclass
@@ -115,87 +86,12 @@ class BlockState:
 
     def leaves(self) -> list[Any]:
         """The arrays of the states and of the episodes under way, as a file has them."""
-        leaves: list[Any] = jax.tree.leaves((self.states, self.playing))
-        return leaves
+        return jax.tree.leaves((self.states, self.playing))
 
 
 def block_path(directory: str | Path, first_lane: int) -> Path:
     """The file of the block that begins with a lane."""
     return Path(directory) / f"runs-{first_lane:05d}.npz"
-
-
-def describe(
-    learners: Learner,
-    name: str,
-    key_data: npt.NDArray[np.uint32],
-    numbers: npt.NDArray[np.uint32],
-    environment: PlayableEnvironment,
-    log: EpisodeLog,
-) -> Description:
-    """Everything that decides what the runs of a block learn, as arrays and text.
-
-    An optimiser, and a function that makes an environment, are known by their kind only.
-
-    Args:
-        learners: the learners of the lanes, with an axis of lanes first.
-        name: the name of the environment.
-        key_data: the data of the keys of the lanes' settings.
-        numbers: the numbers of the runs.
-        environment: the environment, from `environment_of`.
-        log: the log of the episodes.
-
-    Raises:
-        ValueError: for a softmax with parameters that are more than a number each.
-    """
-    softmax = learners.softmax
-    text = {
-        "softmax": _name(softmax),
-        "environment": name,
-        "observations": environment.n_observations,
-        "actions": environment.n_actions,
-        "max_steps": environment.max_steps,
-        "bin": log.bin,
-        "solved_return": log.solved_return,
-    }
-    known, more = _parts(learners)
-    if isinstance(known, Dqn):
-        text["algorithm"] = "dqn"
-    apart = {"softmax", "optimiser", *NUMBERS}
-    names = [field.name for field in dataclasses.fields(known)]
-    text |= {name: getattr(known, name) for name in names if name not in apart}
-    leaves = jax.tree_util.tree_leaves_with_path(softmax)
-    parameters = [leaf for _, leaf in leaves]
-    if any(np.ndim(leaf) != 1 for leaf in parameters):
-        rule = "`softmax` must have parameters of one number each to be saved"
-        raise ValueError(f"{rule}, got {softmax!r}")
-    if text["softmax"] not in KINDS:
-        text["parameters"] = [jax.tree_util.keystr(path, simple=True) for path, _ in leaves]
-    others = jax.tree.leaves(more)
-    numbers_of = {name: getattr(known, name, None) for name in NUMBERS}
-    return {
-        "settings": json.dumps(text),
-        "parameters": np.stack(parameters) if parameters else np.zeros((0, len(key_data))),
-        **{name: np.asarray(values) for name, values in numbers_of.items() if values is not None},
-        "others": np.stack(others) if others else np.zeros((0, len(key_data))),
-        "keys": np.asarray(key_data),
-        "numbers": np.asarray(numbers),
-    }
-
-
-def _parts(learners: Learner) -> tuple[Reinforce | Dqn, list[Any]]:
-    """A learner of the library, and what a learner that is made of it adds to it."""
-    if isinstance(learners, Reinforce | Dqn):
-        return learners, []
-    parts = [getattr(learners, field.name) for field in dataclasses.fields(learners)]  # type: ignore[arg-type]
-    (known,) = (part for part in parts if isinstance(part, Reinforce | Dqn))
-    return known, [part for part in parts if part is not known]
-
-
-def _name(softmax: Softmax) -> str:
-    """The name of a softmax in files."""
-    kind = type(softmax)
-    known = KINDS.get(kind.__name__) is kind
-    return kind.__name__ if known else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def save(path: Path, description: Description, block: BlockState) -> None:
@@ -214,22 +110,35 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             `save` writes it.
     """
     with npz.reading(path, KIND, SCHEMA) as fields:
-        settings = json_object("settings", fields["settings"], SETTINGS)
-        own = OF_ALGORITHM[settings.get("algorithm", "reinforce")]
-        settings = json_object("settings", fields["settings"], SETTINGS | own)
-        if "baseline" in own and settings["baseline"] in FORMER_BASELINES:  # of mellowmax 0.1
-            settings["baseline"] = FORMER_BASELINES[settings["baseline"]]
-            written = json.loads(fields["settings"]) | {"baseline": settings["baseline"]}
-            fields = {**fields, "settings": json.dumps(written)}
+        settings, fields = _with_present_names(_settings(fields), fields)
         _check_log(settings, fields)
         _check_states(settings, fields)
-        count = len(_parameter_names(settings))
+        count = len(parameter_names(settings))
         if len(fields["parameters"]) != count:
             rule = f"field 'parameters' must have {count} rows, as many as the softmax parameters"
             raise ValueError(f"{rule}, got {len(fields['parameters'])}")
         if settings["softmax"] in KINDS:
             KINDS[settings["softmax"]](*fields["parameters"])
         return settings, fields
+
+
+def _settings(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a checkpoint, those of its algorithm included."""
+    settings = json_object("settings", fields["settings"], SETTINGS)
+    own = OF_ALGORITHM[settings.get("algorithm", "reinforce")]
+    return json_object("settings", fields["settings"], SETTINGS | own)
+
+
+def _with_present_names(
+    settings: dict[str, Any], fields: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings and the fields of a checkpoint with what mellowmax 0.1 named otherwise."""
+    former = settings.get("baseline")
+    if not isinstance(former, str) or former not in FORMER_BASELINES:
+        return settings, fields
+    present = {"baseline": FORMER_BASELINES[former]}
+    written = json.loads(fields["settings"]) | present
+    return settings | present, {**fields, "settings": json.dumps(written)}
 
 
 def _check_log(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
@@ -320,152 +229,11 @@ def _check_same(
     initial: BlockState,
 ) -> None:
     """Raise unless a file is of the training described: each setting as it was and as it is."""
-    differ = []
-    had, has = len(fields["done"]), len(initial.log.done)
-    few = None if had == has else min(had, has)
-    if not _equal(_lanes(fields, few), _lanes(description, few)):
-        was, now = _readable(fields), _readable(description)
-        differ = [
-            f"`{visible(shortened(name))}` was {_shown(was, name)} and is {_shown(now, name)}"
-            for name in {**was, **now}
-            if was.get(name) != now.get(name)
-        ]
-    elif had != has:
-        differ = [f"{had} runs were trained together and now {has}, by `runs` and the device"]
+    runs = len(fields["done"]), len(initial.log.done)
+    differ = differences(fields, description, runs)
     leaves = initial.leaves()
     were, are = ([(x.dtype, x.shape[1:]) for x in states] for states in (_states(fields), leaves))
     if not differ and were != are:
         differ = ["`optimiser` was of another kind"]
-    if len(differ) > MOST_SHOWN:
-        differ = [*differ[:MOST_SHOWN], f"and {len(differ) - MOST_SHOWN} more"]
     if differ:
         raise ValueError(f"{RULE}, got another in {str(path)!r}: {', '.join(differ)}")
-
-
-def _shown(readable: Mapping[str, str], name: str) -> str:
-    """A setting as a message shows it."""
-    return shortened(readable.get(name, "none"), LONGEST)
-
-
-def _lanes(description: Mapping[str, Any], first: int | None) -> dict[str, Any]:
-    """The description of the first lanes of a block, or of all."""
-    last = {name: description[name][..., :first] for name in ("parameters", "others")}
-    names = [name for name in ("keys", "numbers", *NUMBERS) if name in description]
-    lanes = {name: description[name][:first] for name in names}
-    return {"settings": description["settings"], **last, **lanes}
-
-
-def _equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Do both have the same names with the same values?"""
-    return one.keys() == other.keys() and all(np.array_equal(one[x], other[x]) for x in one)
-
-
-def _readable(description: Mapping[str, str | npt.NDArray[Any]]) -> dict[str, str]:
-    """The settings of a training, by the names of the arguments of its functions."""
-    settings = json.loads(str(description["settings"]))
-    names = _parameter_names(settings)
-    settings.pop("parameters", None)
-    arrays = dict(zip(names, np.asarray(description["parameters"]), strict=True))
-    arrays |= {name: np.asarray(description[name]) for name in NUMBERS if name in description}
-    high, low = np.asarray(description["keys"]).T
-    text = {name: repr(value) for name, value in {"algorithm": "reinforce", **settings}.items()}
-    text |= {name: _as_typed(values) for name, values in arrays.items()}
-    others = map(_as_typed, np.asarray(description["others"]))
-    text |= {f"number {i} of the learner": values for i, values in enumerate(others)}
-    text["seed"] = f"the keys {_as_typed(low)}, {_as_typed(high)}" if high.any() else _as_typed(low)
-    text["runs"] = _as_typed(np.asarray(description["numbers"]))
-    return text
-
-
-def _parameter_names(settings: Mapping[str, Any]) -> list[str]:
-    """The names of the parameters of a training's softmax."""
-    if "parameters" in settings:
-        return list(settings["parameters"])
-    if settings["softmax"] not in KINDS:
-        rule = f"field 'settings.softmax' must be one of {', '.join(KINDS)}"
-        raise ValueError(
-            f"{rule} where 'parameters' has no names, got {shown(settings['softmax'])}"
-        )
-    return [field.name for field in dataclasses.fields(KINDS[settings["softmax"]])]  # type: ignore[arg-type]
-
-
-def _as_typed(values: npt.NDArray[Any]) -> str:
-    """The numbers of the lanes of a block as one would type them: one for all, or a list."""
-    last = int(np.flatnonzero(np.append(True, values[1:] != values[:-1]))[-1])
-    with np.errstate(invalid="ignore"):  # of infinite parameters
-        steps = np.diff(values[: last + 1])
-    if last > 2 and (steps == 1).all():
-        return f"{values[0]} to {values[last]}"
-    if last == 0:
-        return str(values[0])
-    shown = [str(value) for value in values[: last + 1]]
-    if last > MOST_SHOWN:
-        shown = [*shown[: MOST_SHOWN - 1], "...", shown[-1]]
-    return f"[{', '.join(shown)}]"
-
-
-@dataclasses.dataclass(frozen=True)
-class SavedPolicy:
-    """A policy that was read from a checkpoint."""
-
-    policy: Policy
-    softmax: Softmax
-    """The softmax of the learner. The policy is the softmax's own after `reinforce`, and the greedy
-    one after `dqn`."""
-    environment: str
-    """The name of the environment that it was trained in."""
-    n_observations: int
-    n_actions: int
-
-
-def load_policy(
-    checkpoint: str | Path, run: int = 0, softmax: Softmax | None = None
-) -> SavedPolicy:
-    """Load the policy of a run from a checkpoint.
-
-    Args:
-        checkpoint: the directory that was given to `train`.
-        run: the number of the run, counted from 0 over all runs of all settings.
-        softmax: any softmax of the training's class, if that is a class of your own. Its parameters
-            are taken from the checkpoint.
-
-    Raises:
-        ValueError: if there is no such run, or for a softmax of another class than the training's.
-    """
-    directory = checks.file_path("checkpoint", checkpoint)
-    run = checks.whole("run", run, 0)
-    rule = "a Softmax of the class of the training, or None"
-    checks.instance("softmax", softmax, Softmax | None, rule)
-    firsts = [
-        int(file.stem[5:])
-        for file in directory.glob("runs-[0-9]*.npz")
-        if file.stem[5:].isdecimal()
-    ]
-    first = max((number for number in firsts if number <= run), default=0)
-    path = block_path(directory, first)
-    if not path.is_file():
-        rule = f"`checkpoint` must be the directory of a training with a run {run}"
-        raise ValueError(f"{rule}, got {str(checkpoint)!r}")
-    text, fields = read(path)
-    lane = run - first
-    if lane >= len(fields["done"]):
-        there = first + len(fields["done"])
-        raise ValueError(f"`run` must be below {there}, the number of runs there, got {run}")
-    sizes = (text["observations"], *[text["hidden"]] * text["depth"], text["actions"])
-    like = jax.eval_shape(lambda: Network.init(jax.random.key(0), sizes))
-    leaves, tree = jax.tree.flatten(like)  # the network comes first in a state
-    network = jax.tree.unflatten(
-        tree, [jnp.asarray(fields[f"state-{i}"][lane]) for i in range(len(leaves))]
-    )
-    parameters = [float(x) for x in fields["parameters"][..., lane]]
-    if softmax is None and text["softmax"] in KINDS:
-        softmax = KINDS[text["softmax"]](*parameters)
-    elif softmax is None or _name(softmax) != text["softmax"]:
-        rule = "`softmax` must be of the class of the training"
-        rule += f", {visible(shortened(text['softmax'], LONGEST))}"
-        raise ValueError(f"{rule}, got {softmax!r}")
-    else:
-        softmax = jax.tree.unflatten(jax.tree.structure(softmax), parameters)
-    policy = Policy(network, Max() if text.get("algorithm") == "dqn" else softmax)
-    sizes = (text["observations"], text["actions"])
-    return SavedPolicy(policy, softmax, text["environment"], *sizes)

@@ -23,8 +23,6 @@ from .._common.discount import discount_of
 from .._common.evaluation import MAX_STEPS
 from .._common.extras import needed_by
 from .._rows.shown import shown
-from ..environments import acrobot, lunar_lander, tabular
-from ..mdp import MDP
 from .episodes import Round
 from .network import Policy
 
@@ -35,19 +33,15 @@ if TYPE_CHECKING:
     from ..environments.fleet.resting import Resting
 
 __all__ = [
-    "Environment",
     "EnvironmentFunctions",
     "FunctionalEnvironment",
     "GymnasiumEnvironment",
     "PlayableEnvironment",
     "Rollouts",
     "VectorEnvironment",
-    "environment_of",
     "name_of",
 ]
 
-LUNAR_LANDER = "mellowmax/LunarLander-v0"
-"""The one id that stands for pure functions: its landers fly together in one program."""
 FUNCTIONS = ("reset", "step", "observe")
 """The functions of a functional environment."""
 
@@ -353,60 +347,10 @@ class Rollouts(Protocol):
         """
 
 
-Environment: TypeAlias = (
-    "tabular.Params | lunar_lander.Params | acrobot.Params | MDP | str | "
-    "Callable[[], gymnasium.Env[Any, Any]] | "
-    "FunctionalEnvironment | GymnasiumEnvironment | VectorEnvironment | Rollouts"
-)
-"""What `train` and `evaluate` take: the parameters of a functional environment of the library, an
-MDP, the id of a Gymnasium environment or a function that makes one, or one of the classes above."""
 PlayableEnvironment: TypeAlias = (
     FunctionalEnvironment | GymnasiumEnvironment | VectorEnvironment | Rollouts
 )
-"""What all of these become."""
-
-
-def environment_of(
-    environment: Environment,
-    max_steps: int | None = None,
-    workers: int | None = None,
-    *,
-    default_workers: int = 0,
-) -> PlayableEnvironment:
-    """The environment that an argument of `train` or `evaluate` stands for.
-
-    Args:
-        environment: as for `train`.
-        max_steps: as for `train`.
-        workers: as for `train`.
-        default_workers: the number of workers if `workers` is None.
-
-    Raises:
-        ValueError: for an argument that does not fit.
-    """
-    if isinstance(environment, PlayableEnvironment):
-        for name, value in (("max_steps", max_steps), ("workers", workers)):
-            if value is not None:
-                rule = f"`{name}` must be None for an environment that has its own"
-                raise ValueError(f"{rule}, got {value!r}")
-        return environment
-    limit = checks.whole("max_steps", MAX_STEPS if max_steps is None else max_steps, 1)
-    workers = checks.whole("workers", default_workers if workers is None else workers, 0)
-    if isinstance(environment, str) and environment == LUNAR_LANDER:
-        environment = lunar_lander.params()
-    if isinstance(environment, lunar_lander.Params):
-        return FunctionalEnvironment(lunar_lander, environment, limit)
-    if isinstance(environment, acrobot.Params):
-        limit = acrobot.MAX_STEPS if max_steps is None else max_steps
-        return FunctionalEnvironment(acrobot, environment, limit)
-    if isinstance(environment, MDP):
-        environment = tabular.params(environment)
-    if not isinstance(environment, tabular.Params):
-        return GymnasiumEnvironment(environment, workers=workers, max_steps=max_steps)
-    if environment.allowed is not None:
-        rule = "`environment` must allow every action in every state"
-        raise ValueError(f"{rule}, got {environment}, which does not")
-    return FunctionalEnvironment(tabular, environment, limit)
+"""Every kind of environment that there is a player for."""
 
 
 def name_of(environment: object) -> str:

@@ -17,7 +17,8 @@ from .._common import checks
 from .._common.evaluation import Evaluation
 from .._common.threads import cores
 from .._typing import Key
-from .environment import Environment, PlayableEnvironment, environment_of
+from .environment import PlayableEnvironment
+from .environment_argument import Environment, environment_of
 from .episodes import Episodes
 from .keys import evaluation_keys
 from .log import EpisodeLog

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from .checkpoint import BlockState, block_path, describe, load, save
+from .checkpoint import BlockState, block_path, load, save
+from .description import describe
 from .episodes import Round
 from .keys import run_keys
 from .learner import Learner
