@@ -1,7 +1,7 @@
 """REINFORCE on our Lunar Lander on an accelerator, thousands of runs at once: how fast is it?
 
-    python benchmarks/deep_card.py [--runs 400] [--seconds 60] [--episodes 40000] [--trace 40]
-        [--alone]
+    python benchmarks/deep_card.py [--runs 400] [--batch 10] [--seconds 60] [--episodes 40000]
+        [--trace 40] [--alone]
 
 The ten settings of figure 11, as it trains them, from the first episode on: steps and episodes per
 second, and the share of the computed steps that were wasted, played behind an episode's end or at a
@@ -37,12 +37,12 @@ CONFIG = Config(runs=1, other_runs=0, runs_of_a_row=1)
 """The settings of the figure, each once."""
 
 
-def learner():
+def learner(batch):
     (name,) = cell_names(CONFIG)
-    return learner_of(settings(CONFIG, name), CONFIG.batch, CONFIG.hidden)
+    return learner_of(settings(CONFIG, name), batch, CONFIG.hidden)
 
 
-def trained(runs, seconds, episodes, at_second=None):
+def trained(runs, batch, seconds, episodes, at_second=None):
     """Train for so long after compiling, or to the end; what was played, second by second."""
     lines = []
 
@@ -60,7 +60,7 @@ def trained(runs, seconds, episodes, at_second=None):
         return len(lines) > seconds
 
     train(
-        learner(),
+        learner(batch),
         lunar_lander.params(height="2016"),
         episodes=episodes,
         runs=runs,
@@ -123,11 +123,15 @@ def of_policies(slots):
         say(slots=slots, policy=name, microseconds_of_networks_and_choices=round(took, 1))
 
 
-def same_alone(runs):
+def same_alone(runs, batch):
     """Are some runs, trained alone, the same as among all?"""
-    options = {"episodes": 50, "runs": runs, "environment": lunar_lander.params(height="2016")}
-    among = train(learner(), **options)
-    alone = train(learner(), **options | {"runs": [3, runs - 1]})
+    options = {
+        "episodes": 5 * batch,
+        "runs": runs,
+        "environment": lunar_lander.params(height="2016"),
+    }
+    among = train(learner(batch), **options)
+    alone = train(learner(batch), **options | {"runs": [3, runs - 1]})
     pairs = [(among.returns[:, [3, -1]], alone.returns)]
     pairs += [
         (x[:, [3, -1]], y)
@@ -147,6 +151,7 @@ def say(**line):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=400, help="of each of the ten settings")
+    parser.add_argument("--batch", type=int, default=CONFIG.batch, help="episodes of an update")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--episodes", type=int, default=CONFIG.episodes, help="of a run")
     parser.add_argument("--trace", type=int, metavar="SECOND", help="when to look at the device")
@@ -154,7 +159,7 @@ def main():
     parser.add_argument("--lines", type=int, default=0, help="of kernels in a trace")
     options = parser.parse_args()
     kind = jax.devices()[0].device_kind
-    say(device=kind, jax=jax.__version__, runs=10 * options.runs)
+    say(device=kind, jax=jax.__version__, runs=10 * options.runs, batch=options.batch)
     with tempfile.TemporaryDirectory() as directory:
 
         def at_second(number):
@@ -163,7 +168,7 @@ def main():
             if options.trace and number == options.trace + 1:
                 jax.profiler.stop_trace()
 
-        lines = trained(options.runs, options.seconds, options.episodes, at_second)
+        lines = trained(options.runs, options.batch, options.seconds, options.episodes, at_second)
         first, last = lines[len(lines) // 3], lines[-1]
         took, episodes, steps, computed = (last[i] - first[i] for i in range(4))
         say(
@@ -187,7 +192,7 @@ def main():
                 print(f"{ms:8.2f} ms {count:6d} x {each:7.1f} us  {program[:20]:20} {name[:60]}")
     of_policies(20_480)
     if options.alone:
-        same_alone(options.runs)
+        same_alone(options.runs, options.batch)
 
 
 if __name__ == "__main__":

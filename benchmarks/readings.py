@@ -16,6 +16,11 @@ its runs have played. The readings of one kind are trained side by side:
     epochs         the same in three epochs
     no-limit       episodes of up to 10,000 steps in place of 1000
     batches-50     updates after 50 episodes in place of the stated 10
+
+and `larger-20`, `larger-50`, `larger-75`, `larger-100`, `larger-150` and `larger-200`: updates
+after so many episodes with the nearest weighing and the stated rate, each with mellowmax's inverse
+temperature in the gradient or held, and with a search for it that overflows or does not.
+Boltzmann's runs, which these do not concern, are trained once for all four.
 """
 
 from __future__ import annotations
@@ -57,14 +62,26 @@ class Kind(NamedTuple):
     epochs: int | None = None
     """How often the minibatches go through a batch; None for one step of Adam."""
     max_steps: int = 1000
+    seed: int = 110
 
 
 def in_batches(size):
     """What is not as the paper states it, to see what it would take."""
     names = ("whole return", "reward to go", "reward to go, normalised")
     chosen = [r for r in READINGS if r.name in names and r.learning_rate == LEARNING_RATE]
-    named = [r._replace(name=f"{r.name}, batches of {size} episodes") for r in chosen]
-    return Kind(named, batch=size)
+    return Kind([reading._replace(batch=size) for reading in chosen], batch=size)
+
+
+def in_larger_batches(size):
+    """The nearest weighing in batches of this many episodes, with mellowmax's root or without."""
+    weighing = Weighing(to_go=1.0, others=1.0)
+    plain = Reading("reward to go, others as baseline", 0.99, weighing, batch=size)
+    readings = [
+        plain._replace(temperature=temperature, fallback=fallback)
+        for temperature in ("held", "moves")
+        for fallback in ("none", "overflow")
+    ]
+    return Kind(readings, batch=size, seed=132)
 
 
 KINDS = {
@@ -78,28 +95,42 @@ KINDS = {
         [Reading("whole return, no limit of steps", 1.0, Weighing())], max_steps=10_000
     ),
     "batches-50": in_batches(50),
-}
-RUNS, SEED = 40, 110
+} | {f"larger-{size}": in_larger_batches(size) for size in (20, 50, 75, 100, 150, 200)}
+RUNS = 40
+OF_MELLOWMAX = ["temperature", "fallback"]
+"""The columns that do not concern Boltzmann's policy."""
 
 
 def settings(readings):
-    """A row for each reading and setting of figure 11."""
+    """A row for each reading and setting of figure 11; one of Boltzmann's for all that share it."""
     config = Config()
     parameters = {"boltzmann": config.betas, "mellowmax": config.omegas}
-    return pd.DataFrame(
+    table = pd.DataFrame(
         [row for reading in readings for row in setting_rows("readings", reading, parameters)]
     )
+    concerns = [name for name in READING if name not in OF_MELLOWMAX]
+    again = table.duplicated([*concerns, "policy", "parameter"])
+    return table[~(again & (table["policy"] == "boltzmann"))].reset_index(drop=True)
+
+
+def rows_of_readings(table):
+    """The rows of each reading of a table of `settings`, with those that it shares."""
+    concerns = [name for name in READING if name not in OF_MELLOWMAX]
+    for reading, rows in table.groupby(READING, sort=False):
+        values = dict(zip(READING, reading, strict=True))
+        alike = (table[concerns] == [values[name] for name in concerns]).all(axis=1)
+        yield values, table.index[alike & (table["policy"] == "boltzmann")].union(rows.index)
 
 
 def trained(kind, runs, episodes, checkpoint, seconds):
-    """The settings of a kind, and what was trained."""
-    readings, batch, epochs, max_steps = KINDS[kind]
+    """The settings of a kind, and the mean returns and lengths in bins of their runs."""
+    readings, batch, epochs, max_steps, seed = KINDS[kind]
     table = settings(readings)
     learner = learner_of(table, batch)
     if epochs is not None:
         options = {"batch": learner.batch, "hidden": learner.hidden, "reward_to_go": False}
         learner = reinforce(learner.softmax, discount=1.0, minibatch=32, epochs=epochs, **options)
-    said = [-np.inf]
+    said, width = [-np.inf], BIN if BIN % batch == 0 else batch
 
     def callback(progress):
         share = progress.episodes / progress.total
@@ -116,33 +147,64 @@ def trained(kind, runs, episodes, checkpoint, seconds):
     result = train(
         learner,
         lunar_lander.params(height="2016"),
-        episodes=episodes,
+        episodes=-(-episodes // width) * width,
         runs=runs,
-        seed=SEED,
+        seed=seed,
         max_steps=max_steps,
-        bin=BIN,
+        bin=width,
         checkpoint=checkpoint,
         seconds_between_checkpoints=30.0,
         callback=callback,
     )
-    return table, result
+    returns, lengths = (in_bins(x, episodes, width) for x in (result.returns, result.lengths))
+    return table, returns, lengths
 
 
-def curves(table, result):
-    """The mean return by reading, setting and bin, with its standard error over the runs.
+def in_bins(means, episodes, width):
+    """Means over bins of `width` episodes as means over bins of `BIN`, the last axis.
 
-    As far as all runs of a reading have come.
+    All episodes of a batch are played by one policy, so a bin that lies in two is divided by how
+    many of its episodes lie in each. Bins after the last of `episodes` are left out.
     """
-    names, parts = [*READING, "policy", "parameter"], []
-    for _, rows in table.groupby(READING, sort=False):
-        returns, lengths = result.returns[rows.index], result.lengths[rows.index]
-        bins = int(np.isfinite(returns).all((0, 1)).sum())
+    ends = np.minimum(width * np.arange(1, means.shape[-1] + 1), episodes)
+    starts = np.concatenate([[0], ends[:-1]])
+    first = BIN * np.arange(episodes // BIN)[:, None]
+    shares = np.clip(np.minimum(ends, first + BIN) - np.maximum(starts, first), 0, None) / BIN
+    missing = np.isnan(means)[..., None, :] & (shares > 0)
+    return np.where(missing.any(-1), np.nan, np.nan_to_num(means) @ shares.T)
+
+
+def curves(table, returns, lengths):
+    """The curve of each setting of each reading, as far as all its runs have come, and the means.
+
+    Returns:
+        The mean return by reading, setting and bin, with its standard error over the runs; and each
+        run's mean return over those bins.
+    """
+    names, parts, means = [*READING, "policy", "parameter"], [], []
+    for reading, index in rows_of_readings(table):
+        rows = table.loc[index].assign(**reading)
+        bins = int(np.isfinite(returns[index]).all((0, 1)).sum())
         runs = rows.loc[rows.index.repeat(returns.shape[1]), names]
-        runs["returns"] = list(returns[..., :bins].reshape(len(runs), bins))
-        runs["lengths"] = list(lengths[..., :bins].reshape(len(runs), bins))
+        runs["returns"] = list(returns[index, :, :bins].reshape(len(runs), bins))
+        runs["lengths"] = list(lengths[index, :, :bins].reshape(len(runs), bins))
         parts.append(mean_curves(runs, names))
+        mean = returns[index, :, :bins].mean(-1).ravel().astype(np.float32)
+        number = np.tile(np.arange(returns.shape[1]), len(rows))
+        means.append(runs[names].assign(run=number, episodes=bins * BIN, mean_return=mean))
     whole = pd.concat(parts, ignore_index=True).drop(columns="mean_length")
-    return whole.astype({"mean_return": np.float32, "standard_error": np.float32})
+    whole = whole.astype({"mean_return": np.float32, "standard_error": np.float32})
+    return whole, pd.concat(means, ignore_index=True)
+
+
+def added(path, new):
+    """Rows of some readings in place of those that a file has of them, or beside its others."""
+    if path.exists():
+        there, _ = read_table(path)
+        again = there.set_index(READING).index.isin(new.set_index(READING).index)
+        new = pd.concat([there[~again], new], ignore_index=True)
+    device = jax.devices()[0].device_kind
+    write_table(path, new, {"command": "benchmarks/readings.py", "device": device})
 
 
 def main() -> None:
@@ -152,22 +214,22 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so many")
     parser.add_argument("--runs", type=int, default=RUNS, help="of each setting")
     parser.add_argument("--episodes", type=int, default=Config().episodes)
-    parser.add_argument("--out", type=Path, help="the table, to which this kind's rows are added")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="the table of curves, to which this kind's are added; beside it one of runs",
+    )
     options = parser.parse_args()
     began = time.perf_counter()
-    table, result = trained(
+    table, returns, lengths = trained(
         options.kind, options.runs, options.episodes, options.checkpoint, options.seconds
     )
-    done = np.isfinite(result.returns).mean()
+    done = np.isfinite(returns).mean()
     print(f"{options.kind}: {done:.1%} of all bins, {time.perf_counter() - began:.0f} s")
-    new = curves(table, result)
+    new, means = curves(table, returns, lengths)
     if options.out:
-        if options.out.exists():
-            there, _ = read_table(options.out)
-            again = there.set_index(READING).index.isin(new.set_index(READING).index)
-            new = pd.concat([there[~again], new], ignore_index=True)
-        device = jax.devices()[0].device_kind
-        write_table(options.out, new, {"command": "benchmarks/readings.py", "device": device})
+        added(options.out, new)
+        added(options.out.with_stem(f"{options.out.stem}_runs"), means)
     print(fig11.distances(new).to_string(index=False))
 
 

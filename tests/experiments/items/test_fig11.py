@@ -317,7 +317,7 @@ def test_what_is_run_is_the_reading_that_is_nearest():
     setting = ["policy", "parameter", "episode"]
     figure = curves.query("part == 'figure'").merge(theirs.assign(policy=names), on=setting)
     assert len(figure) == 10 * 80
-    run = (WHOLE.reading, WHOLE.discount, WHOLE.learning_rate)
+    run = (WHOLE.reading, WHOLE.discount, WHOLE.learning_rate, WHOLE.batch, "moves", "none")
     rows = fig11.distances(readings).set_index(READING)
     assert run in rows.index
     for reading, row in rows.drop(index=run).iterrows():
@@ -372,7 +372,8 @@ def test_the_distance_of_a_reading_is_a_root_mean_square():
     names = curves["policy"].map({"boltz": "boltzmann", "mm": "mellowmax"})
     off = np.where(np.arange(len(curves)) % 2, 3.0, -4.0)
     reading = curves.assign(policy=names, mean_return=curves["mean_return"] + off)
-    reading = reading.assign(reading="r", discount=1.0, learning_rate=0.1, runs=1)
+    reading = reading.assign(reading="r", discount=1.0, learning_rate=0.1, batch=10)
+    reading = reading.assign(temperature="moves", fallback="none", runs=1)
     (row,) = fig11.distances(reading).to_dict("records")
     assert row["distance"] == pytest.approx(12.5**0.5)
     assert row["episodes"] == 3000

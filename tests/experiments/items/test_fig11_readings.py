@@ -13,7 +13,10 @@ import pytest
 from mellowmax import (
     Boltzmann,
     boltzmann_log_policy,
+    boltzmann_policy,
+    mellowmax,
     mellowmax_log_policy,
+    mellowmax_policy,
     mellowmax_temperature,
 )
 from mellowmax.deep import Episodes, reinforce
@@ -108,6 +111,29 @@ def test_two_hidden_layers_learn(episodes):
     new = stepped(learner, state, episodes)
     for before, after in zip(state.network.layers, new.network.layers, strict=True):
         assert (np.asarray(before.weight) != np.asarray(after.weight)).all()
+
+
+def test_a_search_that_overflows_falls_back_on_omega():
+    """Rows on either side of where `exp(500 (mm - min q))` is the largest double."""
+    q = np.array([0.0, 0.3, 0.9, 1.2])
+    for scale in (1.0, 2.0):
+        q = scale * q
+        mm = float(mellowmax(q, 5.0))
+        with np.errstate(over="ignore"):
+            overflows = np.isinf(np.exp(500 * (mm - q.min())))
+        own = mellowmax_policy(q, 5.0)
+        expected = boltzmann_policy(q, 5.0) if overflows else own
+        got = BoltzmannOrMellowmax(5.0, 1.0, 1.0, 1.0).policy(jnp.asarray(q))
+        np.testing.assert_allclose(got, expected, rtol=1e-5)
+        np.testing.assert_allclose(
+            BoltzmannOrMellowmax(5.0, 1.0, 1.0, 0.0).policy(jnp.asarray(q)), own, rtol=1e-5
+        )
+        np.testing.assert_allclose(
+            BoltzmannOrMellowmax(5.0, 0.0, 1.0, 1.0).policy(jnp.asarray(q)),
+            boltzmann_policy(q, 5.0),
+            rtol=1e-5,
+        )
+        assert overflows == (scale == 2.0)
 
 
 def test_both_policies_as_one_softmax():

@@ -161,7 +161,8 @@ def _readings(curves: pd.DataFrame) -> pd.DataFrame:
     """
     config, of_parts = SCALES["paper"], curves.drop(columns="paper")
     rates = {FIGURE: config.learning_rate, STATED: LEARNING_RATE}
-    read = {"reading": config.reading, "discount": config.discount}
+    read: dict[str, Any] = {"reading": config.reading, "discount": config.discount}
+    read |= {"batch": config.batch, "temperature": "moves", "fallback": "none"}
     parts = {
         part: of_parts[of_parts["part"] == part].assign(learning_rate=rate, **read)
         for part, rate in rates.items()

@@ -119,15 +119,14 @@ def _parts(config: Config) -> dict[str, list[dict[str, Any]]]:
         if (reading.name, reading.discount, reading.learning_rate) == nearest
     )
     stated = plain._replace(learning_rate=LEARNING_RATE)
+    held = plain._replace(temperature="held")
     many, few = (runs // config.runs_of_a_row for runs in (config.runs, config.other_runs))
     figure = {FIGURE: setting_rows(FIGURE, plain, parameters, repeats=many)}
     if not few:
         return figure
     return figure | {
         STATED: setting_rows(STATED, stated, parameters, repeats=few),
-        HELD: setting_rows(
-            HELD, plain, {"mellowmax": config.omegas}, repeats=few, through_temperature=False
-        ),
+        HELD: setting_rows(HELD, held, {"mellowmax": config.omegas}, repeats=few),
         FINER: setting_rows(FINER, plain, between, repeats=few),
         TODAY: setting_rows(TODAY, plain, parameters, repeats=few),
     }

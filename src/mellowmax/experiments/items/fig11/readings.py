@@ -36,7 +36,7 @@ __all__ = [
 
 LEARNING_RATE = 0.005
 """Learning rate of Adam (section 7.3)."""
-READING = ["reading", "discount", "learning_rate"]
+READING = ["reading", "discount", "learning_rate", "batch", "temperature", "fallback"]
 """The columns that identify a reading."""
 
 
@@ -135,6 +135,12 @@ class Reading(NamedTuple):
     discount: float
     weighing: Weighing
     learning_rate: float = LEARNING_RATE
+    batch: int = 10
+    """How many episodes there are between two updates."""
+    temperature: str = "moves"
+    """Mellowmax's inverse temperature in the gradient: it moves with the values, or is held."""
+    fallback: str = "none"
+    """Where mellowmax's policy is Boltzmann's at omega: none, or where the search overflows."""
 
 
 WEIGHINGS = (
@@ -170,8 +176,7 @@ def learner_of(table: pd.DataFrame, batch: int = 10, hidden: int = 16) -> Readin
     """A learner with a setting for each row of a table.
 
     Args:
-        table: with the columns `policy`, `parameter`, `discount`, `learning_rate`, those of
-            `Weighing`, and `through_temperature`; a column that is missing has its default.
+        table: with columns of `runs.setting_rows`; one that is missing has its default.
         batch: how many episodes there are between two updates.
         hidden: how many units a hidden layer has.
     """
@@ -183,6 +188,7 @@ def learner_of(table: pd.DataFrame, batch: int = 10, hidden: int = 16) -> Readin
         column("parameter", 1.0),
         (table["policy"] == "mellowmax").to_numpy(np.float64),
         column("through_temperature", 1.0),
+        column("falls_back", 0.0),
     )
     rates = column("learning_rate", LEARNING_RATE)
     weighing = Weighing(*(column(name, x) for name, x in Weighing()._asdict().items()))

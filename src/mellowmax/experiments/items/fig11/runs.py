@@ -32,7 +32,6 @@ def setting_rows(
     parameters: Mapping[str, Sequence[float]],
     *,
     repeats: int = 1,
-    through_temperature: bool = True,
 ) -> list[dict[str, Any]]:
     """A row for each parameter of each policy, and for each repeat of it.
 
@@ -41,7 +40,6 @@ def setting_rows(
         reading: of what the paper leaves open.
         parameters: those of each policy.
         repeats: how many rows a setting has; each has runs of its own.
-        through_temperature: let the gradient flow through mellowmax's inverse temperature?
     """
     return [
         {
@@ -49,9 +47,13 @@ def setting_rows(
             "reading": reading.name,
             "discount": reading.discount,
             "learning_rate": reading.learning_rate,
+            "batch": reading.batch,
+            "temperature": reading.temperature,
+            "fallback": reading.fallback,
             "policy": policy,
             "parameter": parameter,
-            "through_temperature": float(through_temperature),
+            "through_temperature": float(reading.temperature == "moves"),
+            "falls_back": float(reading.fallback == "overflow"),
             "repeat": repeat,
             **reading.weighing._asdict(),
         }

@@ -10,16 +10,23 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import sys
 from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
 
 from ...._typing import ArrayT, Mask, Numbers
+from ....operators import mellowmax
 from ....policies import boltzmann_log_policy, boltzmann_policy, mellowmax_temperature
 from ....softmax import Softmax
 
-__all__ = ["BoltzmannOrMellowmax"]
+__all__ = ["OVERFLOWS", "BoltzmannOrMellowmax"]
+
+OVERFLOWS = math.log(sys.float_info.max) / 500
+"""1.42: where mellowmax is this far above the least action value, `exp(-500 (q - mm))` overflows. A
+search for the inverse temperature that begins with the bracket from -500 to 500 fails there."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +43,8 @@ class BoltzmannOrMellowmax(Softmax):
     """1, or 0 for Boltzmann's."""
     through_temperature: Any = 1.0
     """1 to differentiate through mellowmax's inverse temperature, or 0 to hold it still."""
+    falls_back: Any = 0.0
+    """1 to take omega for the inverse temperature in rows in which the search `OVERFLOWS`."""
 
     def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """Probabilities of the actions."""
@@ -56,7 +65,10 @@ class BoltzmannOrMellowmax(Softmax):
     def _temperature(self, q: Any, axis: int, where: Mask) -> Any:
         b = mellowmax_temperature(q, self.parameter, axis=axis, where=where)
         b = jnp.where(self.through_temperature == 1.0, b, jax.lax.stop_gradient(b))
-        return jnp.where(self.is_mellowmax == 1.0, b, jnp.asarray(self.parameter, b.dtype))
+        spread = mellowmax(q, self.parameter, axis=axis, where=where) - jnp.min(q, axis=axis)
+        fails = (self.falls_back == 1.0) & (spread > OVERFLOWS)
+        is_root = (self.is_mellowmax == 1.0) & ~fails
+        return jnp.where(is_root, b, jnp.asarray(self.parameter, b.dtype))
 
 
 # A checkpoint names the class of a softmax, and has this name from before this module was here.

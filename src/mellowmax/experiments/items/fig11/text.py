@@ -166,6 +166,11 @@ COLUMNS = {
         "reading": "how an action is weighed, and how many layers there are",
         "discount": "discount of the rewards",
         "learning_rate": "0.005 is what the paper states",
+        "batch": "how many episodes there are between two updates; 10 is what the paper states",
+        "temperature": "mellowmax's inverse temperature moves with the values in the gradient, or "
+        "is held",
+        "fallback": "where mellowmax's policy is Boltzmann's at omega: none, or overflow, where a "
+        "search with the bracket from -500 to 500 fails",
         "distance": "root mean square distance from the paper's ten curves",
         "episodes": "up to which they are compared; those far off were not trained to the end",
         "figure": "the distance of the figure's own runs up to there; the rows are in the order of "
