@@ -55,3 +55,9 @@ def check_columns(item, tables):
     for name, table in tables.items():
         assert list(table.columns) == list(item.COLUMNS[name])
         assert len(table)
+
+
+def check_in_short(verdict):
+    """The table of verdicts has room for a line of 15 words."""
+    assert verdict.in_short.endswith(".")
+    assert 3 <= len(verdict.in_short.split()) <= 15

@@ -63,6 +63,7 @@ def entry(home, name, title, claims, *, columns=1, rows=400, deviations=()):
         claims,
         f"A sentence on what the claims of {name} add up to, in plain words.",
         (f"Beside the claims of {name}, one <b>thing</b>.", "Another."),
+        in_short=f"The claims of {name} <b>in short</b>.",
     )
     figures, tables = {"returns": home / f"{name}.svg"}, {"runs": home / f"{name}.parquet"}
     planned = Plan(name, "quick", item, Config(), {}, 0)
@@ -215,12 +216,19 @@ def test_a_page_that_travels_alone_has_its_small_tables_with_it(entries, page, r
 def test_the_verdicts_come_first_and_every_item_is_there(entries, page, read):
     text = " ".join("".join(read.text).split())
     first = text[: text.index("Claims")]
+    table = first[: first.index("Missing or not finished")]
     for e in entries:
-        assert first.index(e.verdict.summary) < first.index("Missing or not finished")
+        assert e.verdict.in_short in table
+        assert e.verdict.summary not in table
+        assert e.verdict.summary in text
         assert e.verdict.beside[0] not in first
         assert e.verdict.beside[0] in text
     assert "Of 4 finished items: 1 reproduced, 1 partly reproduced, 1 not reproduced, " in first
     assert "1 undecided." in first
+    for count in ("reproduced 2 of 2 claims", "partly reproduced 1 of 2 claims"):
+        assert count in first
+    assert "not reproduced 0 of 1 claimThe" in first  # the next cell
+    assert "undecided 1 of 3 claims" in first
     assert "Missing or not finished: fig4, <fig5>." in first
     html = page.read_text(encoding="utf-8")
     assert html.index("<table") < html.index('<div class="frame"')
@@ -296,8 +304,13 @@ def test_markdown_is_a_table_of_verdicts_and_one_of_claims_for_each_item(entries
     text = re.sub("<details.*?</details>", "", text, flags=re.DOTALL)
     tables = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
     assert [table.count("\n") - 2 for table in tables] == [4, 2, 2, 1, 3]
-    for line in "".join(tables).splitlines():
-        assert len(re.findall(r"(?<!\\)\|", line)) == 5
+    for table, columns in zip(tables, (3, 4, 4, 4, 4), strict=True):
+        for line in table.splitlines():
+            assert len(re.findall(r"(?<!\\)\|", line)) == columns + 1
+    [line] = [line for line in tables[0].splitlines() if "fig9" in line]
+    said = "partly reproduced, 1 of 2 claims | The claims of fig9 &lt;b&gt;in short&lt;/b&gt;. |"
+    assert line == f"| [fig9](#fig9) | {said}"
+    assert text.count("A sentence on what the claims of fig9 add up to") == 1
     assert r"&lt;b&gt;beats&lt;/b&gt; β &amp; ε" in text
     assert r"One \| two" in text
     assert "$" not in text

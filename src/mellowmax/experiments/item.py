@@ -88,6 +88,8 @@ class Verdict:
     summary: str
     beside: tuple[str, ...] = ()
     """Paragraphs that the report shows with the item: what else was found, and the evidence."""
+    in_short: str = ""
+    """One line, of some fifteen words at most, for the table of verdicts."""
 
     @property
     def outcome(self) -> Outcome:

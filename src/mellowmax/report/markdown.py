@@ -47,8 +47,13 @@ def write_markdown(
     missing = checks.instances("missing", missing, str, "a list of the names of items")
     checks.text("version", version)
     rows = (
-        (f"[{_plain(e.plan.name)}](#{e.plan.name.lower()})", *map(_plain, verdict_row(e)))
+        (
+            f"[{_plain(e.plan.name)}](#{e.plan.name.lower()})",
+            f"{outcome}, {claims}",
+            _plain(in_short),
+        )
         for e in entries
+        for outcome, claims, in_short in [verdict_row(e)]
     )
     parts = [
         "# Reproduction",

@@ -142,11 +142,15 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str, kind:
 
 def _verdicts(entries: Sequence[Finished]) -> str:
     rows = (
-        (_anchor(e), escape(what), _badge(e.verdict.outcome, outcome), escape(summary))
+        (_anchor(e), _with_count(outcome, claims), escape(in_short))
         for e in entries
-        for what, outcome, summary in [verdict_row(e)]
+        for outcome, claims, in_short in [verdict_row(e)]
     )
     return _table(VERDICTS, rows, "Verdicts", "stack")
+
+
+def _with_count(outcome: Outcome, claims: str) -> str:
+    return f'<div>{_badge(outcome, outcome)} <span class="count">{claims}</span></div>'
 
 
 def _item(entry: Finished, out: Path) -> str:

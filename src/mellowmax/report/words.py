@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 PAPER = "https://arxiv.org/abs/1612.05628"
-VERDICTS = ("Item", "What", "Verdict", "In short")
+VERDICTS = ("Item", "Verdict", "In short")
 """The head of the table of verdicts."""
 CLAIMS = ("Claim", "The paper", "Here", "Holds")
 """The head of an item's table of claims."""
@@ -70,10 +70,12 @@ def unfinished(names: Iterable[str]) -> str:
     return f"Missing or not finished: {listed}." if listed else ""
 
 
-def verdict_row(entry: Finished) -> tuple[str, str, str]:
-    """What the table of verdicts says of an item, after its name."""
-    item, verdict = entry.plan.item, entry.verdict
-    return f"{item.TITLE} ({item.SOURCE})", verdict.outcome, verdict.summary
+def verdict_row(entry: Finished) -> tuple[Outcome, str, str]:
+    """What the table of verdicts says of an item, after its name: outcome, count and line."""
+    verdict = entry.verdict
+    held = sum(claim.holds is True for claim in verdict.claims)
+    claims = f"{held} of {len(verdict.claims)} claim{'s' * (len(verdict.claims) != 1)}"
+    return verdict.outcome, claims, verdict.in_short
 
 
 def in_words(value: Any) -> str:

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import pytest
 
-from helpers.reproduced import CONFIGS, check_columns, made
+from helpers.reproduced import CONFIGS, check_columns, check_in_short, made
 from mellowmax.experiments import load, style
 
 
@@ -45,3 +45,4 @@ def test_tables_give_figures_and_a_verdict(name):
     assert any(claim.holds for claim in verdict.claims)
     assert all(claim.paper and claim.ours for claim in verdict.claims)
     assert verdict.summary.endswith(".")
+    check_in_short(verdict)

@@ -132,6 +132,9 @@ def test_the_verdict_is_by_the_rule(effects, holds):
     assert few.outcome is Outcome.UNDECIDED
     assert few.summary.startswith("Too few to judge: it takes 100 runs")
     assert "at omega" in verdict.summary
+    answer = {True: "yes", False: "no", None: "undecided"}[holds[1]]
+    assert verdict.in_short == f"Can the target network go with mellowmax? In acrobot {answer}."
+    assert few.in_short.endswith("acrobot undecided.")
 
 
 def test_a_false_claim_is_found_to_hold_once_in_40_times(monkeypatch):

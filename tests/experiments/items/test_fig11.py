@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from helpers.reproduced import check_in_short
 from mellowmax import Max
 from mellowmax.deep import DeepResult, Network, Policy
 from mellowmax.environments import lunar_lander, two_state
@@ -272,6 +273,7 @@ def test_the_quick_scale_shows_what_is_kept_and_compares_some_runs_with_it(cell)
     assert check.loc["boltzmann", "standard_errors"] == pytest.approx(off, rel=1e-5)
     assert tables["measured"]["device"].tolist() == [c["device"] for c in made_by["cells"]]
     verdict = fig11.judge(tables)
+    check_in_short(verdict)
     assert "10 of 10 settings, 400 of 400 runs" in verdict.summary
     (origin,) = (text for text in verdict.beside if text.startswith("It was measured on"))
     assert made_by["cells"][0]["device"] in origin

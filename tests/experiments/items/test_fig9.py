@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.reproduced import check_columns
+from helpers.reproduced import check_columns, check_in_short
 from mellowmax import Boltzmann, Mellowmax, mellowmax_temperature
 from mellowmax.experiments import Outcome, style
 from mellowmax.experiments.items import fig9
@@ -136,6 +136,7 @@ def test_the_hypothesis_is_named_so_and_fitted_on_other_seeds(tables):
     assert fit["distance"].is_monotonic_increasing
     assert len(tables["fallback"]) == 2 * 2
     verdict = fig9.judge(tables)
+    check_in_short(verdict)
     assert "A hypothesis, not a result" in verdict.summary
     none = {name: tables[name].iloc[:0] for name in ("fallback", "fit")}
     without = fig9.judge(tables | none)

@@ -38,6 +38,7 @@ MAX, WITHOUT, MELLOWMAX = "max with a target network", "max without one", "mello
 """The methods."""
 NEEDED, SPARED = f"{MAX} or {WITHOUT}", f"{MELLOWMAX} or {MAX}"
 """The questions."""
+ANSWERS = {True: "yes", False: "no", None: "undecided"}
 SETTING = ["environment", "method", "omega"]
 LEARNER = ("discount", "depth", "minibatch")
 """The fields of `Config` that `dqn` takes as they are."""
@@ -222,15 +223,19 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     means, differences = tables["means"], tables["differences"]
     enough = int(means["runs"].min()) >= ENOUGH
     claims: list[Claim] = []
+    spared = []
     few = "" if enough else f"Too few to judge: it takes {ENOUGH} runs of each method. "
     summary = (
         f"{few}Mean returns over all episodes, {int(means['runs'].min())} runs of each method."
     )
     for name, rows in differences.groupby("environment", sort=False):
         answers = rows.set_index("question", drop=False)
-        claims += _claims(str(name), answers.loc[NEEDED], answers.loc[SPARED], enough)
+        about = _claims(str(name), answers.loc[NEEDED], answers.loc[SPARED], enough)
+        claims += about
+        spared.append(f"in {name} {ANSWERS[about[1].holds]}")
         summary += f" In {name}, {'; '.join(_words(row) for _, row in rows.iterrows())}."
-    return Verdict(tuple(claims), summary)
+    in_short = f"Can the target network go with mellowmax? {', '.join(spared).capitalize()}."
+    return Verdict(tuple(claims), summary, in_short=in_short)
 
 
 def _claims(name: str, needed: pd.Series[Any], spared: pd.Series[Any], enough: bool) -> list[Claim]:

@@ -38,7 +38,10 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
         _origin(tables),
         _reading(tables["readings"]),
     )
-    return Verdict(tuple(claims), _summary(tables["means"], whole), tuple(filter(None, beside)))
+    best = f"Best mean return: {_best(means)}."
+    return Verdict(
+        tuple(claims), _summary(means, whole), tuple(filter(None, beside)), in_short=best
+    )
 
 
 def _whole(means: pd.DataFrame) -> bool:
@@ -94,10 +97,6 @@ def _summary(means: pd.DataFrame, whole: bool) -> str:
     """What was found, and how much of the paper's scale it rests on."""
     full, figure = Config(), of_figure(means)
     runs, episodes = int(figure["runs"].min()), int(figure["episodes"].max())
-    best = ", ".join(
-        f"{policy} {rows['mean_return'].max():.0f} (paper {rows['paper'].max():.0f})"
-        for policy, rows in figure.groupby("policy")
-    )
     solved = figure.loc[figure.groupby("policy")["solved"].idxmax()]
     shares = ", ".join(
         f"{row['policy']} {row['solved']:.0%} at {row['parameter']:g}"
@@ -105,9 +104,17 @@ def _summary(means: pd.DataFrame, whole: bool) -> str:
     )
     untested = "" if whole else "This does not test which policy is better in the end. "
     return (
-        f"{untested}Best mean return over the episodes that were run: {best}. Most runs that solve "
-        f"the domain: {shares}. This rests on {len(figure)} of 10 settings, {runs} of {full.runs} "
-        f"runs, {episodes} of {full.episodes} episodes."
+        f"{untested}Best mean return over the episodes that were run: {_best(means)}. "
+        f"Most runs that solve the domain: {shares}. This rests on {len(figure)} of 10 settings, "
+        f"{runs} of {full.runs} runs, {episodes} of {full.episodes} episodes."
+    )
+
+
+def _best(means: pd.DataFrame) -> str:
+    """The largest mean return of each policy in the figure."""
+    return ", ".join(
+        f"{policy} {rows['mean_return'].max():.0f} (paper {rows['paper'].max():.0f})"
+        for policy, rows in of_figure(means).groupby("policy")
     )
 
 

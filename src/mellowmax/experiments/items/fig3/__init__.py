@@ -152,9 +152,8 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
             bool(worst["largest"] > 1 + _TOLERANCE),
         ),
     )
-    return Verdict(
-        claims,
-        "Of the five operators, Boltzmann's softmax alone moves vectors apart."
-        if all(claim.holds for claim in claims)
-        else "The operators that move vectors apart are not those of the paper.",
-    )
+    if all(claim.holds for claim in claims):
+        summary = "Of the five operators, Boltzmann's softmax alone moves vectors apart."
+    else:
+        summary = "The operators that move vectors apart are not those of the paper."
+    return Verdict(claims, summary, in_short=summary)

@@ -176,9 +176,13 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     )
     several = "several fixed points" if claims[0].holds else "one fixed point"
     printed = "gives" if claims[2].holds else "does not give"
+    in_short = (
+        f"{several.capitalize()} at beta {Config.beta:g}; the printed labels "
+        f"{'' if claims[2].holds else 'do not '}give the figure's range."
+    )
     summary = (
         f"Planning under Boltzmann's softmax has {several} at beta = {Config.beta:g}. The MDP was "
         "fitted to this figure, so that its curves agree by construction; the MDP with the labels "
         f"as figure 1 prints them {printed} the figure's range of beta."
     )
-    return Verdict(claims, summary)
+    return Verdict(claims, summary, in_short=in_short)

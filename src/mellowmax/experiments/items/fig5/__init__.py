@@ -144,7 +144,8 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
             "Under Boltzmann's softmax a sweep can lead away from every fixed point, and between "
             "the two that the figure marks it hardly moves."
         )
+        in_short = "A sweep can lead away from every fixed point; between them it hardly moves."
     else:
-        summary = "The field does not show all that the paper says of it."
+        summary = in_short = "The field does not show all that the paper says of it."
     third = " Another fixed point is unstable, and not marked in the figure."
-    return Verdict(claims, summary + (third if len(unstable) else ""))
+    return Verdict(claims, summary + (third if len(unstable) else ""), in_short=in_short)

@@ -148,9 +148,8 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
             bool(nearer.max() <= Config.discount),
         ),
     )
-    return Verdict(
-        claims,
-        "Under mellowmax there is one fixed point, and every update leads nearer to it."
-        if all(claim.holds for claim in claims)
-        else "The field does not show all that the paper says of it.",
-    )
+    if all(claim.holds for claim in claims):
+        summary = "Under mellowmax there is one fixed point, and every update leads nearer to it."
+    else:
+        summary = "The field does not show all that the paper says of it."
+    return Verdict(claims, summary, in_short=summary)

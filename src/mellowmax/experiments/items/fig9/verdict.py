@@ -67,9 +67,10 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
         f"{theirs['boltzmann']['paper']:.2f}), mellowmax's {mellowmax['mean_reward']:.2f} (paper "
         f"{theirs['mellowmax']['paper']:.2f})"
     )
+    in_short = f"{summary}."
     if not holds["Mellowmax is no worse than Boltzmann"]:
         summary += ": with the maximum-entropy policy as the paper defines it, mellowmax earns less"
-    return Verdict(tuple(claims), f"{summary}.{_hypothesis(tables)}")
+    return Verdict(tuple(claims), f"{summary}.{_hypothesis(tables)}", in_short=in_short)
 
 
 def _hypothesis(tables: Mapping[str, pd.DataFrame]) -> str:

@@ -86,4 +86,8 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
         f"boltz there, {beside['boltz']['unstable']} have no fixed point that is stable under such "
         "sweeps."
     )
-    return Verdict(tuple(claims), summary)
+    in_short = (
+        f"{held} of six numbers at the nearest setting; mm better in {sum(better)} of three "
+        "respects."
+    )
+    return Verdict(tuple(claims), summary, in_short=in_short)
