@@ -59,5 +59,4 @@ def materialise(tree: T) -> T:
         stored = x.astype(jnp.float32) / one
         return stored > 0.5 if x.dtype == jnp.bool_ else stored.astype(x.dtype)
 
-    stored: T = jax.tree.map(store, tree)
-    return stored
+    return jax.tree.map(store, tree)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 from jax import lax
 
 __all__ = [
@@ -36,11 +37,18 @@ __all__ = [
 Array: TypeAlias = jax.Array
 """One number for each lander of a block, `[block]`; a scalar for a single lander."""
 
+Number: TypeAlias = float | Array | npt.NDArray[Any]
+"""One number for all landers, or one for each."""
+
 T = TypeVar("T")
 
 
 class Vector(NamedTuple):
-    """A vector of the plane. `+` and `*` are those of vectors, not of tuples."""
+    """A vector of the plane. `+` and `*` are those of vectors, not of tuples.
+
+    Its coordinates are `Number`s. A type checker is not told which kind, since what is written for
+    arrays serves the constants of the game too.
+    """
 
     x: Any
     y: Any
@@ -54,10 +62,10 @@ class Vector(NamedTuple):
     def __neg__(self) -> Vector:
         return Vector(-self.x, -self.y)
 
-    def __mul__(self, factor: Any) -> Vector:
+    def __mul__(self, factor: Number | SupportsIndex) -> Vector:
         return Vector(self.x * factor, self.y * factor)
 
-    def __rmul__(self, factor: Any) -> Vector:
+    def __rmul__(self, factor: Number | SupportsIndex) -> Vector:
         return Vector(self.x * factor, self.y * factor)
 
 
@@ -96,7 +104,7 @@ def anywhere(condition: Array) -> Array:
     return jnp.max(condition.astype(jnp.int32)) > 0
 
 
-def clip(x: Array, low: float | Array, high: float | Array) -> Array:
+def clip(x: Array, low: Number, high: Number) -> Array:
     """The nearest number between two bounds. `jnp.clip` would compute in 64 bits."""
     return jnp.minimum(jnp.maximum(x, low), high)
 
@@ -134,7 +142,7 @@ def _flip_sign(flag: Array, x: Array) -> Array:
     return lax.bitcast_convert_type(bits, jnp.float32)
 
 
-def pose_at(centre: Vector, angle: Array, local_centre: Any) -> Pose:
+def pose_at(centre: Vector, angle: Array, local_centre: Number) -> Pose:
     """The pose of a body whose centre of mass lies `local_centre` above its origin."""
     turned = rotation(angle)
     return Pose(
@@ -142,17 +150,17 @@ def pose_at(centre: Vector, angle: Array, local_centre: Any) -> Pose:
     )
 
 
-def dot(a: Vector, b: Vector) -> Any:
+def dot(a: Vector, b: Vector) -> Array:
     """The inner product."""
     return a.x * b.x + a.y * b.y
 
 
-def cross(a: Vector, b: Vector) -> Any:
+def cross(a: Vector, b: Vector) -> Array:
     """The cross product, a number in the plane."""
     return a.x * b.y - a.y * b.x
 
 
-def length(v: Vector) -> Any:
+def length(v: Vector) -> Array:
     """The length of a vector."""
     return jnp.sqrt(dot(v, v))
 
@@ -167,14 +175,18 @@ def right_of(v: Vector) -> Vector:
     return Vector(v.y, -v.x)
 
 
-def select(condition: Array, yes: Any, no: Any) -> Any:
+@overload
+def select(condition: Array, yes: Number, no: Number) -> Array: ...
+@overload
+def select(condition: Array, yes: T, no: T) -> T: ...
+def select(condition: Array, yes: object, no: object) -> object:
     """`jnp.where` for trees of arrays and Python numbers, which become 32-bit numbers."""
 
-    def choose(a: Any, b: Any) -> Array:
+    def choose(a: Number, b: Number) -> Array:
         dtypes = [x.dtype for x in (a, b) if isinstance(x, jax.Array)]
         dtype = dtypes[0] if dtypes else np.int32 if isinstance(a, int) else np.float32
-        a, b = (x if isinstance(x, jax.Array) else np.asarray(x, dtype)[()] for x in (a, b))
-        return jnp.where(condition, a, b)
+        first, second = (x if isinstance(x, jax.Array) else np.asarray(x, dtype)[()] for x in (a, b))
+        return jnp.where(condition, first, second)
 
     return jax.tree.map(choose, yes, no)
 

@@ -66,12 +66,11 @@ def collide(
             match_impulses(old, edge, manifold)
             for edge, manifold in zip(edges, (one, two), strict=True)
         )
-        in_order: _Found = select(
+        return select(
             one.touches & ~(two.touches & (newest == PAIR + edges[1])),
             ((first, second), (one, two)),
             ((second, first), (two, one)),
         )
-        return in_order
 
     none, nothing = no_contact(place.angle), no_manifold(place.angle)
     near, _, _ = near_ground(shape, place, place, terrain)
@@ -97,8 +96,7 @@ def edge_manifolds(
 
     nothing = no_manifold(place.angle)
     bounds = np.int32(0), np.int32(2)
-    found: tuple[Manifold, Manifold] = lax.fori_loop(*bounds, look, (nothing, nothing))
-    return found
+    return lax.fori_loop(*bounds, look, (nothing, nothing))
 
 
 def _manifold(shape: Shape, place: Place, edge: Array, terrain: Sequence[Array]) -> Manifold:

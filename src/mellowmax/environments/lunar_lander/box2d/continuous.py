@@ -9,7 +9,7 @@ collide with each other, so each is looked at by itself, and again after each im
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -72,6 +72,17 @@ class _Impact(NamedTuple):
     """When, as a fraction of the way that is left."""
 
 
+class _Stopping(NamedTuple):
+    """A body between two iterations of the velocity solver."""
+
+    done: Array
+    """The number of iterations so far."""
+    going: Array
+    """Does its velocity still change?"""
+    speed: Speed
+    impulses: tuple[ContactImpulses, ContactImpulses]
+
+
 def solve_toi(
     is_hull: Array,
     start: Place,
@@ -99,7 +110,9 @@ def solve_toi(
     missed = jnp.zeros_like(zero, jnp.int32)
     body = _SweepingBody(start, end, speed, zero, old, on_ground, missed)
 
-    def one_impact(carry: Any) -> Any:
+    def one_impact(
+        carry: tuple[Array, Array, _SweepingBody],
+    ) -> tuple[Array, Array, _SweepingBody]:
         done, going, body = carry
         impact = _first_impact(body, shape, terrain, going)
         time = body.time + (1.0 - body.time) * impact.part
@@ -112,7 +125,7 @@ def solve_toi(
         )
         return done + 1, hits, body
 
-    def goes_on(carry: Any) -> Array:
+    def goes_on(carry: tuple[Array, Array, _SweepingBody]) -> Array:
         done, going, _ = carry
         return (done < MAX_IMPACTS) & anywhere(going)
 
@@ -131,32 +144,24 @@ def _first_impact(
     # The edges below are looked at one by one, then the floor.
     count = last - first + select(above_floor, 1, 2)
 
-    def look(carry: Any) -> Any:
-        number, hits, edge, part = carry
+    def look(carry: tuple[Array, _Impact]) -> tuple[Array, _Impact]:
+        number, (hits, edge, part) = carry
         now = select(number > last - first, FLOOR, first + number)
         possible = active & near & (number < count) & ((body.missed >> now) & 1 == 0)
         edge_now = materialise(edge_at(now, terrain))
         possible = possible & ~_stays_away(body, shape, edge_now)
         touches, time = time_of_impact(edge_now, shape.vertices, sweep, possible)
         earlier = possible & touches & (time < part)
-        return (
-            number + 1,
-            hits | earlier,
-            select(earlier, now, edge),
-            select(earlier, time, part),
+        return number + 1, _Impact(
+            hits | earlier, select(earlier, now, edge), select(earlier, time, part)
         )
 
-    def goes_on(carry: Any) -> Array:
-        return (carry[0] < EDGES + 1) & anywhere(active & near & (carry[0] < count))
+    def goes_on(carry: tuple[Array, _Impact]) -> Array:
+        number, _ = carry
+        return (number < EDGES + 1) & anywhere(active & near & (number < count))
 
-    start = (
-        jnp.int32(0),
-        jnp.zeros_like(active),
-        jnp.zeros_like(first),
-        jnp.ones_like(body.time),
-    )
-    _, hits, edge, part = lax.while_loop(goes_on, look, start)
-    return _Impact(hits, edge, part)
+    none = _Impact(jnp.zeros_like(active), jnp.zeros_like(first), jnp.ones_like(body.time))
+    return lax.while_loop(goes_on, look, (jnp.int32(0), none))[1]
 
 
 def _stays_away(body: _SweepingBody, shape: Shape, edge: Edge) -> Array:
@@ -219,8 +224,7 @@ def _after_impact(
         on_ground=(is_hull & body.on_ground) | flag,
         missed=select(misses, body.missed | jnp.left_shift(1, edge), body.missed),
     )
-    result: _SweepingBody = select(touches, after, body)
-    return result
+    return select(touches, after, body)
 
 
 def _push_out(
@@ -244,17 +248,17 @@ def _push_out(
         place, deepest = contacts.solve_position(manifold, place, shape.mass, 0.75)
         return place, deep | (deepest < -1.5 * LINEAR_SLOP)
 
-    def iterate(carry: Any) -> Any:
+    def iterate(carry: tuple[Array, Array, Place]) -> tuple[Array, Array, Place]:
         done, going, place = carry
         first = push(manifolds[0], place, jnp.zeros_like(going))
         new, deep = lax.cond(two_edges, lambda: push(manifolds[1], *first), lambda: first)
         return done + 1, going & deep, select(going, new, place)
 
-    def is_deep(carry: Any) -> Array:
-        return (carry[0] < POSITION_ITERATIONS) & anywhere(carry[1])
+    def is_deep(carry: tuple[Array, Array, Place]) -> Array:
+        done, going, _ = carry
+        return (done < POSITION_ITERATIONS) & anywhere(going)
 
-    result: Place = lax.while_loop(is_deep, iterate, (jnp.int32(0), active, place))[2]
-    return result
+    return lax.while_loop(is_deep, iterate, (jnp.int32(0), active, place))[2]
 
 
 def _stop(
@@ -285,7 +289,7 @@ def _stop(
     zero = jnp.zeros_like(place.angle)
     none = ContactImpulses(zero, zero, zero, zero)
 
-    def iterate(carry: Any) -> Any:
+    def iterate(carry: _Stopping) -> _Stopping:
         done, going, speed, impulses = carry
         one, new = contacts.solve_velocity(constraints[0], impulses[0], speed, shape.mass)
         two, new = lax.cond(
@@ -298,11 +302,10 @@ def _stop(
         for a, b in zip(jax.tree.leaves(new), jax.tree.leaves(speed), strict=True):
             change, size = jnp.maximum(change, jnp.abs(a - b)), jnp.maximum(size, jnp.abs(a))
         speed, impulses = select(going, (new, (one, two)), (speed, impulses))
-        return done + 1, going & (change > CONVERGED * size), speed, impulses
+        return _Stopping(done + 1, going & (change > CONVERGED * size), speed, impulses)
 
-    def moves(carry: Any) -> Array:
-        return (carry[0] < VELOCITY_ITERATIONS) & anywhere(carry[1])
+    def moves(carry: _Stopping) -> Array:
+        return (carry.done < VELOCITY_ITERATIONS) & anywhere(carry.going)
 
-    start = (jnp.int32(0), active, speed, (none, none))
-    result: Speed = lax.while_loop(moves, iterate, start)[2]
-    return result
+    start = _Stopping(jnp.int32(0), active, speed, (none, none))
+    return lax.while_loop(moves, iterate, start).speed

@@ -8,7 +8,7 @@ simplex of one call is where the next one begins, and tells the time of impact i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -63,6 +63,18 @@ class Simplex(NamedTuple):
     """Its length or area. If that has changed much, the simplex is not used again."""
 
 
+class _Search(NamedTuple):
+    """The search between two iterations."""
+
+    done: Array
+    """The number of iterations so far."""
+    going: Array
+    """Is the nearest simplex not found yet?"""
+    simplex: Simplex
+    result: tuple[Simplex, Array]
+    """The simplex before a vertex was added to it, and where on it the nearest point is."""
+
+
 _MakeVertex = Callable[[Array, Array], SimplexVertex]
 """From the numbers of an edge's end and of a body's vertex to a vertex of the difference."""
 
@@ -113,7 +125,7 @@ def distance(
 
     start = _read_cache(cache, make_vertex)
 
-    def iterate(carry: Any) -> Any:
+    def iterate(carry: _Search) -> _Search:
         done, going, simplex, before_end = carry
         solved, part = materialise(_closest_part(simplex))
         inside = solved.count == 3
@@ -136,18 +148,16 @@ def distance(
             new,
             solved.metric,
         )
-        # The result is the simplex before a vertex was added to it.
         result = select(going, (solved, part), before_end)
         simplex = select(going & ~ends, grown, simplex)
-        return done + 1, going & ~ends, simplex, result
+        return _Search(done + 1, going & ~ends, simplex, result)
 
-    def goes_on(carry: Any) -> Array:
-        done, going, _, _ = carry
-        return (done < MAX_ITERATIONS) & anywhere(going)
+    def goes_on(carry: _Search) -> Array:
+        return (carry.done < MAX_ITERATIONS) & anywhere(carry.going)
 
     half = jnp.zeros_like(start.metric)
-    loop = (jnp.int32(0), active, start, (start, half))
-    _, _, _, (final, share) = lax.while_loop(goes_on, iterate, loop)
+    search = _Search(jnp.int32(0), active, start, (start, half))
+    final, share = lax.while_loop(goes_on, iterate, search).result
     nearest = select(
         final.count == 2,
         (1.0 - share) * final.first.place + share * final.second.place,
@@ -184,10 +194,9 @@ def _search_direction(solved: Simplex) -> Vector:
     single = solved.count == 1
     side = solved.second.place - solved.first.place
     leftwards = cross(side, -solved.first.place) > 0.0
-    direction: Vector = select(
-        single, -solved.first.place, select(leftwards, left_of(side), right_of(side))
+    return materialise(
+        select(single, -solved.first.place, select(leftwards, left_of(side), right_of(side)))
     )
-    return materialise(direction)
 
 
 def _closest_part(simplex: Simplex) -> tuple[Simplex, Array]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -99,6 +99,17 @@ class _Velocities(NamedTuple):
     joints: tuple[Joint, Joint]
     impulses: tuple[BothLegs, ...]
     """The impulses of both legs' first contacts, and of their second ones."""
+
+
+class _Positions(NamedTuple):
+    """What an iteration of the position solver changes."""
+
+    done: Array
+    """The number of iterations so far."""
+    going: Array
+    """Are some positions not right yet?"""
+    hull: Place
+    legs: tuple[Place, Place]
 
 
 def solve_velocities(
@@ -248,11 +259,10 @@ def _touching(manifolds: Manifolds, active: Array) -> tuple[Array, ...]:
 
 def _if(condition: Array, function: Callable[[], T], otherwise: T) -> T:
     """What a function gives if a condition holds for the block."""
-    result: T = lax.cond(condition, function, lambda: otherwise)
-    return result
+    return lax.cond(condition, function, lambda: otherwise)
 
 
-def _change(before: Any, after: Any) -> Array:
+def _change(before: T, after: T) -> Array:
     """The largest change of any number."""
     differences = [
         jnp.abs(a - b) for a, b in zip(jax.tree.leaves(after), jax.tree.leaves(before), strict=True)
@@ -307,7 +317,7 @@ def solve_positions(
         place, deepest = contacts.solve_position(manifold, leg, LEG_MASS, 0.2)
         return place, fits & (deepest >= -3 * LINEAR_SLOP)
 
-    def iterate(carry: Any) -> Any:
+    def iterate(carry: _Positions) -> _Positions:
         done, going, hull, legs = carry
         new_hull, new_legs, fits = hull, list(legs), jnp.ones_like(going)
         if manifolds:
@@ -321,13 +331,11 @@ def solve_positions(
                 JOINTS[i], limit_states[i], new_hull, new_legs[i]
             )
             new_hull, new_legs[i], fits = materialise((new_hull, new_legs[i], fits & joint_fits))
-        hull, legs = select(going, (new_hull, tuple(new_legs)), (hull, legs))
-        return done + 1, going & ~fits, hull, legs
+        hull, legs = select(going, (new_hull, (new_legs[0], new_legs[1])), (hull, legs))
+        return _Positions(done + 1, going & ~fits, hull, legs)
 
-    def goes_on(carry: Any) -> Array:
-        done, going, _, _ = carry
-        return (done < max_iterations) & anywhere(going)
+    def goes_on(carry: _Positions) -> Array:
+        return (carry.done < max_iterations) & anywhere(carry.going)
 
-    start = (jnp.int32(0), active, hull, legs)
-    _, going, hull, legs = lax.while_loop(goes_on, iterate, start)
-    return PositionSolution(hull, legs, ~going)
+    end = lax.while_loop(goes_on, iterate, _Positions(jnp.int32(0), active, hull, legs))
+    return PositionSolution(end.hull, end.legs, ~end.going)

@@ -60,5 +60,4 @@ def hull_or_leg(is_hull: Array) -> Shape:
             normals=body.normals + body.normals[-1:] * missing,
         )
 
-    shape: Shape = select(is_hull, padded(HULL), padded(LEG))
-    return shape
+    return select(is_hull, padded(HULL), padded(LEG))

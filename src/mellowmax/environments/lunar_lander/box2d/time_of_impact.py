@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -68,6 +68,51 @@ class _Axis(NamedTuple):
     """A point of the face or of the edge, in the same frame."""
 
 
+class _Advance(NamedTuple):
+    """Bodies on their way, between two axes."""
+
+    done: Array
+    """The number of axes so far."""
+    going: Array
+    """Must another axis be tried?"""
+    touches: Array
+    """Has the body come near the edge?"""
+    time: Array
+    cache: Simplex
+    """The simplex of the last distance."""
+
+
+class _Deepest(NamedTuple):
+    """The advance along an axis, between two vertices."""
+
+    done: Array
+    """The number of vertices so far."""
+    going: Array
+    """May another vertex be deeper?"""
+    until: Array
+    """The time at which the deepest vertex is looked for: the root for the vertex before."""
+    again: Array
+    """Must another axis be tried?"""
+    touches: Array
+    """Do the shapes touch?"""
+    time: Array
+    """The time to which the body has been advanced."""
+
+
+class _Bracket(NamedTuple):
+    """Two times between which the root is, and the separation at each."""
+
+    done: Array
+    """The number of steps so far."""
+    going: Array
+    """Is the root not found yet?"""
+    low: Array
+    high: Array
+    at_low: Array
+    at_high: Array
+    root: Array
+
+
 def time_of_impact(
     edge: Edge, vertices: Sequence[Vector], sweep: Sweep, active: Array
 ) -> tuple[Array, Array]:
@@ -90,7 +135,7 @@ def time_of_impact(
     none = jnp.zeros_like(active)
     zero = jnp.zeros_like(sweep.start.angle)
 
-    def advance(carry: Any) -> Any:
+    def advance(carry: _Advance) -> _Advance:
         done, going, touches, time, cache = carry
         apart, simplex = distance(edge, vertices, sweep.at(time), cache, going)
         cache = select(going, simplex, cache)
@@ -100,15 +145,14 @@ def time_of_impact(
         going = going & ~near & ~overlap
         axis = materialise(_separating_axis(edge, vertices, sweep.at(time), cache))
         going, now_touches, time = _advance_along(edge, vertices, sweep, axis, going, time)
-        return done + 1, going, touches | now_touches, time, cache
+        return _Advance(done + 1, going, touches | now_touches, time, cache)
 
-    def goes_on(carry: Any) -> Array:
-        done, going, _, _, _ = carry
-        return (done < MAX_AXES) & anywhere(going)
+    def goes_on(carry: _Advance) -> Array:
+        return (carry.done < MAX_AXES) & anywhere(carry.going)
 
-    start = (jnp.int32(0), active, none, zero, no_simplex(zero))
-    _, _, touches, time, _ = lax.while_loop(goes_on, advance, start)
-    return touches, time
+    start = _Advance(jnp.int32(0), active, none, zero, no_simplex(zero))
+    end = lax.while_loop(goes_on, advance, start)
+    return end.touches, end.time
 
 
 def _advance_along(
@@ -126,8 +170,8 @@ def _advance_along(
     """
     none = jnp.zeros_like(going)
 
-    def resolve_deepest(carry: Any) -> Any:
-        done, going, until, result = carry
+    def resolve_deepest(carry: _Deepest) -> _Deepest:
+        done, going, until, again, touches, then = carry
         pose = sweep.at(until)
         of_edge, of_body = materialise(_deepest(edge, vertices, pose, axis))
         late = _separation(edge, vertices, pose, axis, of_edge, of_body)
@@ -137,22 +181,20 @@ def _advance_along(
         failed = early < TARGET - TOLERANCE
         at_once = ~failed & (early <= TARGET + TOLERANCE)
         separate, reached, failed, at_once = materialise((separate, reached, failed, at_once))
-        again, touches, then = result
         again = again | (going & reached)
         then = select(going & reached, until, then)
         touches = touches | (going & ~separate & ~reached & at_once)
         going = going & ~(separate | reached | failed | at_once)
         root = _root(edge, vertices, sweep, axis, of_edge, of_body, time, until, early, late, going)
         # As in Box2D, a search that finds no root leaves the time as it was.
-        return done + 1, going, select(going, root, until), (again, touches, then)
+        return _Deepest(done + 1, going, select(going, root, until), again, touches, then)
 
-    def goes_on(carry: Any) -> Array:
-        done, going, _, _ = carry
-        return (done < MAX_VERTICES) & anywhere(going)
+    def goes_on(carry: _Deepest) -> Array:
+        return (carry.done < MAX_VERTICES) & anywhere(carry.going)
 
-    start = (jnp.int32(0), going, jnp.ones_like(time), (none, none, time))
-    _, left, _, (again, touches, time) = lax.while_loop(goes_on, resolve_deepest, start)
-    return again | left, touches, time
+    start = _Deepest(jnp.int32(0), going, jnp.ones_like(time), none, none, time)
+    end = lax.while_loop(goes_on, resolve_deepest, start)
+    return end.again | end.going, end.touches, end.time
 
 
 def _root(
@@ -170,7 +212,7 @@ def _root(
 ) -> Array:
     """The time at which two vertices are as far apart along an axis as the target."""
 
-    def iterate(carry: Any) -> Any:
+    def iterate(carry: _Bracket) -> _Bracket:
         done, going, low, high, at_low, at_high, root = carry
         fall = at_high - at_low
         secant = low + (TARGET - at_low) * (high - low) / select(fall == 0.0, 1.0, fall)
@@ -182,13 +224,13 @@ def _root(
         above = separation > TARGET
         low, at_low = select(going & above, (time, separation), (low, at_low))
         high, at_high = select(going & ~above, (time, separation), (high, at_high))
-        return done + 1, going, low, high, at_low, at_high, root
+        return _Bracket(done + 1, going, low, high, at_low, at_high, root)
 
-    def goes_on(carry: Any) -> Array:
-        return (carry[0] < MAX_ROOT_STEPS) & anywhere(carry[1])
+    def goes_on(carry: _Bracket) -> Array:
+        return (carry.done < MAX_ROOT_STEPS) & anywhere(carry.going)
 
-    start = (jnp.int32(0), going, low, high, at_low, at_high, high)
-    return lax.while_loop(goes_on, iterate, start)[-1]
+    start = _Bracket(jnp.int32(0), going, low, high, at_low, at_high, high)
+    return lax.while_loop(goes_on, iterate, start).root
 
 
 def _separating_axis(edge: Edge, vertices: Sequence[Vector], pose: Pose, simplex: Simplex) -> _Axis:

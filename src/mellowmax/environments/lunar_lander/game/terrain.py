@@ -45,8 +45,7 @@ def edge_at(number: Array, terrain: Sequence[Array]) -> Edge:
         Vector(jnp.zeros_like(x), jnp.zeros_like(x)),
         Vector(jnp.zeros_like(x) + VIEW.x, jnp.zeros_like(x)),
     )
-    edge: Edge = select((number >= 0) & (number < EDGES), ground, floor)
-    return edge
+    return select((number >= 0) & (number < EDGES), ground, floor)
 
 
 def edges_below(low: Array, high: Array) -> tuple[Array, Array]:
