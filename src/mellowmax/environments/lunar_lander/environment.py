@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -132,8 +132,7 @@ def step(key: jax.Array, state: jax.Array, action: ArrayLike, params: Params) ->
     """
     noise = dispersion(key)
     inputs = Inputs(jnp.asarray(action, jnp.int32), noise, world(params))
-    result: Step = _step(state, inputs)
-    return result
+    return _step(state, inputs)
 
 
 def dispersion(key: jax.Array) -> Dispersion:
@@ -175,12 +174,12 @@ def launch(key: jax.Array) -> jax.Array:
 
 def world(params: Params) -> World:
     """The parameters in the form that the physics takes."""
-    numbers: list[Any] = [
+    numbers = (
         params.gravity,
         params.wind_power,
         params.turbulence_power,
         params.height_scale,
-    ]
+    )
     return World(*(jnp.asarray(x, jnp.float32) for x in numbers))
 
 
@@ -192,7 +191,7 @@ def _step(state: Array, inputs: Inputs) -> Step:
 
 
 @_step.def_vmap
-def _row(size: int, batched: Any, *arguments: Any) -> tuple[Step, Any]:
+def _row(size: int, batched: Sequence[object], *arguments: object) -> tuple[Step, Step]:
     """A row of landers."""
 
     def all_of(x: Array, is_batched: bool) -> Array:

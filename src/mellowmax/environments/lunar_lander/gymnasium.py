@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..._common import checks
 from ..._common.extras import needed_by
+from ..._typing import Integers
 from ..render_modes import check_mode, check_started, needs_pillow, warn_of_no_mode
 from .arrays.vectors import select
 from .devices.batch import step_batch
@@ -34,11 +35,12 @@ SMALLEST = np.array([*-LARGEST[:6], 0, 0], np.float32)
 FEW = 16
 """Up to this many landers share one program, which is compiled once."""
 
-Observations = npt.NDArray[np.float32]
-Picture = npt.NDArray[np.uint8]
+Observations: TypeAlias = npt.NDArray[np.float32]
+Picture: TypeAlias = npt.NDArray[np.uint8]
+Action: TypeAlias = int | np.integer[Any]
 
 
-class LunarLander(gymnasium.Env[Any, Any]):
+class LunarLander(gymnasium.Env[Observations, Action]):
     """Gymnasium's LunarLander-v3 with discrete actions, flown by JAX.
 
     It is meant for watching a landing, and for programs that take Gymnasium's environments only.
@@ -102,7 +104,7 @@ class LunarLander(gymnasium.Env[Any, Any]):
         self._under_way, self._action = True, 0
         return observations[0], {}
 
-    def step(self, action: Any) -> tuple[Observations, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Action) -> tuple[Observations, float, bool, bool, dict[str, Any]]:
         """Take an action: 0 nothing, 1 the left engine, 2 the main engine, 3 the right engine.
 
         Returns:
@@ -142,7 +144,7 @@ class LunarLander(gymnasium.Env[Any, Any]):
         return self._landers.pictures([self._action])[0]
 
 
-class LunarLanderVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
+class LunarLanderVector(gymnasium.vector.VectorEnv[Observations, Integers, npt.NDArray[Any]]):
     """Many landers at once: `gymnasium.make_vec("mellowmax/LunarLander-v0", num_envs=1000)`.
 
     A lander whose episode has ended begins a new one with its next step, whatever the action
@@ -226,7 +228,7 @@ class LunarLanderVector(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return observations, {}
 
     def step(
-        self, actions: Any
+        self, actions: Integers
     ) -> tuple[
         Observations, Observations, npt.NDArray[np.bool_], npt.NDArray[np.bool_], dict[str, Any]
     ]:
@@ -361,8 +363,7 @@ def _draw(
         of_launch, of_step = jax.random.split(jax.random.fold_in(jax.random.key(seed), number))
         return select(starts, named(launch(of_launch)), state), dispersion(of_step)
 
-    result: tuple[State, Dispersion] = jax.vmap(one)(seeds, steps, launched, states)
-    return result
+    return jax.vmap(one)(seeds, steps, launched, states)
 
 
 def _parameters(gravity: float, wind: bool, power: float, turbulence: float, height: str) -> Params:

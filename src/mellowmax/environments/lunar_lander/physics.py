@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -95,10 +95,12 @@ class Runner(Protocol):
     def layout(self) -> LegLayout:
         """How the parts hold the values of both legs together."""
 
-    def landers(self, function: Callable[..., T], *arguments: Any) -> T:
+    def landers(self, function: Callable[..., T], *arguments: object) -> T:
         """The result of a function of a row of landers."""
 
-    def bodies(self, function: Callable[..., T], three: Any, *shared: Any) -> tuple[T, T, T]:
+    def bodies(
+        self, function: Callable[..., T], three: Sequence[object], *shared: object
+    ) -> tuple[T, T, T]:
         """The results of a function of a row of bodies: for hulls, right legs and left legs.
 
         Args:
@@ -108,7 +110,7 @@ class Runner(Protocol):
             shared: arguments that are the same for the three.
         """
 
-    def finish(self, function: Callable[..., T], *arguments: Any) -> T:
+    def finish(self, function: Callable[..., T], *arguments: object) -> T:
         """Like `landers`, for the last part."""
 
 
@@ -117,11 +119,13 @@ class Inline:
 
     layout = PAIR
 
-    def landers(self, function: Callable[..., T], *arguments: Any) -> T:
+    def landers(self, function: Callable[..., T], *arguments: object) -> T:
         """The result of a function of a row of landers."""
         return function(*arguments)
 
-    def bodies(self, function: Callable[..., T], three: Any, *shared: Any) -> tuple[T, T, T]:
+    def bodies(
+        self, function: Callable[..., T], three: Sequence[object], *shared: object
+    ) -> tuple[T, T, T]:
         """The results of a function of a row of bodies: for hulls, right legs and left legs."""
         no = jnp.zeros_like(jax.tree.leaves(three)[0], jnp.bool_)
         of_all = (_concatenate(x, x, x) for x in shared)
@@ -130,7 +134,7 @@ class Inline:
         first, second, third = parts
         return first, second, third
 
-    def finish(self, function: Callable[..., T], *arguments: Any) -> T:
+    def finish(self, function: Callable[..., T], *arguments: object) -> T:
         """The result of a function of a row of landers."""
         return function(*arguments)
 
@@ -394,5 +398,4 @@ def _accelerate(motion: Motion, fall: Array) -> Motion:
 
 def _concatenate(*parts: T) -> T:
     """Rows, one after another."""
-    row: T = jax.tree.map(lambda *x: jnp.concatenate(x), *parts)
-    return row
+    return jax.tree.map(lambda *x: jnp.concatenate(x), *parts)

@@ -185,8 +185,8 @@ def select(condition: Array, yes: object, no: object) -> object:
     def choose(a: Number, b: Number) -> Array:
         dtypes = [x.dtype for x in (a, b) if isinstance(x, jax.Array)]
         dtype = dtypes[0] if dtypes else np.int32 if isinstance(a, int) else np.float32
-        first, second = (x if isinstance(x, jax.Array) else np.asarray(x, dtype)[()] for x in (a, b))
-        return jnp.where(condition, first, second)
+        a, b = (x if isinstance(x, jax.Array) else np.asarray(x, dtype)[()] for x in (a, b))
+        return jnp.where(condition, a, b)
 
     return jax.tree.map(choose, yes, no)
 

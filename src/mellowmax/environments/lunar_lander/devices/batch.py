@@ -13,7 +13,8 @@ landers, which is cut into blocks.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -49,14 +50,14 @@ FREE_ITERATIONS = 2 * CHUNK
 gathered too, since a block waits for its slowest lander."""
 
 
+T = TypeVar("T")
+
+
 def step_batch(state: State, inputs: Inputs) -> Step:
     """A step of each of a row of landers; every array is `[n]`."""
     if jax.default_backend() == "cpu":
         return step_in_blocks(state, inputs)
-    result: Step = lax.platform_dependent(
-        state, inputs, cuda=step_in_kernels, default=step_in_blocks
-    )
-    return result
+    return lax.platform_dependent(state, inputs, cuda=step_in_kernels, default=step_in_blocks)
 
 
 @custom_vmap
@@ -78,7 +79,9 @@ def step_packed(numbers: Array, inputs: Inputs) -> tuple[Array, Array, Array]:
 
 
 @step_packed.def_vmap
-def _many_rows(size: int, batched: Any, *arguments: Any) -> tuple[tuple[Array, ...], Any]:
+def _many_rows(
+    size: int, batched: Sequence[object], *arguments: object
+) -> tuple[tuple[Array, ...], tuple[bool, ...]]:
     """Several rows of landers as one row."""
 
     def flat(x: Array, is_batched: bool) -> Array:
@@ -134,11 +137,10 @@ def step_in_blocks(
         return done + near_block, step
 
     loop = (jnp.int32(0), free.step)
-    step: Step = lax.while_loop(lambda carry: carry[0] < number, step_some, loop)[1]
-    return step
+    return lax.while_loop(lambda carry: carry[0] < number, step_some, loop)[1]
 
 
-def _materialised(function: Any, state: State, inputs: Inputs) -> Any:
+def _materialised(function: Callable[[State, Inputs], T], state: State, inputs: Inputs) -> T:
     """A step of a block of landers, compiled for a CPU."""
     # No action is negative, but only the running program knows: the divisor is 1.
     with materialise_with(select(jnp.min(inputs.action) < 0, 2.0, 1.0)):
@@ -161,7 +163,7 @@ def _indices(mask: Array, spare: int, fill: int) -> tuple[Array, Array]:
     return order, places[-1]
 
 
-def _padded(arguments: Any, count: int, block: int) -> tuple[Any, int]:
+def _padded(arguments: T, count: int, block: int) -> tuple[T, int]:
     """Arguments that fill whole blocks, with the last lander repeated, and the number of blocks."""
     rows = -(-count // block)
     missing = rows * block - count
@@ -191,8 +193,7 @@ def step_in_kernels(
     (state, inputs), _ = _padded((state, inputs), count, block)
     rows, reward, terminated = step_rows(pack(state), inputs, block=block, interpret=interpret)
     step = Step(unpack(rows, state_dtypes()), reward, terminated)
-    first: Step = jax.tree.map(lambda x: x[:count], step)
-    return first
+    return jax.tree.map(lambda x: x[:count], step)
 
 
 def step_rows(
@@ -280,6 +281,6 @@ def _start(*uniforms: Array) -> State:
     return start(uniforms)
 
 
-def _unwritten(tree: Any) -> Any:
+def _unwritten(tree: object) -> Any:
     """None for each row, which is then not written."""
     return jax.tree.map(lambda _: None, tree)

@@ -42,33 +42,32 @@ class Kernels:
     does nothing."""
     over: Row | None = None
     """The row that says whose episode is over; a lander that is not chosen counts as over."""
-    targets: Any = None
+    targets: object = None
     """The rows to which `finish` writes its results; None for a result that is not written."""
 
     layout = STACKED
 
-    def landers(self, function: Callable[..., T], *arguments: Any) -> T:
+    def landers(self, function: Callable[..., T], *arguments: object) -> T:
         """The result of a function of a row of landers."""
         # With two threads for a lander, one for each leg, if there are threads enough.
         block = self.block if self.columns > MANY_LANDERS else max(1, self.block // 2)
-        result: T = dataclasses.replace(self, block=block).call(function, [arguments])
-        return result
+        return dataclasses.replace(self, block=block).call(function, [arguments])
 
-    def bodies(self, function: Callable[..., T], three: Any, *shared: Any) -> tuple[T, T, T]:
+    def bodies(
+        self, function: Callable[..., T], three: Sequence[object], *shared: object
+    ) -> tuple[T, T, T]:
         """The results of a function of a row of bodies: for hulls, right legs and left legs."""
-        result: tuple[T, T, T] = self.call(function, [(body, *shared) for body in three])
-        return result
+        return self.call(function, [(body, *shared) for body in three])
 
-    def finish(self, function: Callable[..., T], *arguments: Any) -> T:
+    def finish(self, function: Callable[..., T], *arguments: object) -> T:
         """The result of a function of a row of landers, written to `targets`."""
-        result: T = self.call(function, [arguments], self.targets)
-        return result
+        return self.call(function, [arguments], self.targets)
 
     def call(
         self,
         function: Callable[..., Any],
-        arguments: Sequence[Any],
-        targets: Any = None,
+        arguments: Sequence[object],
+        targets: object = None,
         only: Row | None = None,
     ) -> Any:
         """The results of a function, computed by one kernel.
@@ -94,10 +93,10 @@ class _Evaluate:
     """A function of the leaves of its arguments."""
 
     function: Callable[..., Any]
-    structure: Any
+    structure: jax.tree_util.PyTreeDef
     """The tree of the arguments of one part."""
 
-    def __call__(self, is_hull: Array | None, values: Sequence[Any]) -> Any:
+    def __call__(self, is_hull: Array | None, values: Sequence[object]) -> Any:
         given = jax.tree.unflatten(self.structure, values)
         return self.function(*given) if is_hull is None else self.function(is_hull, *given)
 
@@ -113,7 +112,7 @@ class _Plan:
     only: Row | None
     results: list[jax.ShapeDtypeStruct]
     """The shapes and dtypes of the results of a part."""
-    result_structure: Any
+    result_structure: jax.tree_util.PyTreeDef
     in_place: bool
     """Are the results written to rows that exist? Else a new array has them all."""
     written: list[Source]
@@ -177,8 +176,8 @@ class _Lanes(NamedTuple):
 def _plan(
     kernels: Kernels,
     function: Callable[..., Any],
-    arguments: Sequence[Any],
-    targets: Any,
+    arguments: Sequence[object],
+    targets: object,
     only: Row | None,
 ) -> _Plan:
     """Find out which arrays a kernel reads and where its results belong."""
@@ -217,7 +216,7 @@ def _run(plan: _Plan) -> list[Array]:
 
     kernels, inputs = plan.kernels, plan.inputs
 
-    def kernel(*references: Any) -> None:
+    def kernel(*references: jax.Ref) -> None:
         part, first = pl.program_id(0), pl.program_id(1) * kernels.block
         read, write = references[: len(inputs)], references[len(inputs) :]
         if plan.compact:
@@ -240,7 +239,7 @@ def _run(plan: _Plan) -> list[Array]:
 
 
 def _program(
-    plan: _Plan, part: Array, first: Array, read: Sequence[Any], write: Sequence[Any]
+    plan: _Plan, part: Array, first: Array, read: Sequence[jax.Ref], write: Sequence[jax.Ref]
 ) -> None:
     """One program of the kernel: read the arguments of a block, compute, store the results.
 
@@ -264,7 +263,7 @@ def _program(
     _store(plan, lanes, results, read, write)
 
 
-def _read(plan: _Plan, lanes: _Lanes, rows: Sequence[Row], read: Sequence[Any]) -> Array:
+def _read(plan: _Plan, lanes: _Lanes, rows: Sequence[Row], read: Sequence[jax.Ref]) -> Array:
     """An argument of a block, from its row for each part."""
     row, kernels = rows[0], plan.kernels
     column = lanes.numbers if row.source.compact else lanes.columns
@@ -282,8 +281,8 @@ def _store(
     plan: _Plan,
     lanes: _Lanes,
     results: Sequence[Array],
-    read: Sequence[Any],
-    write: Sequence[Any],
+    read: Sequence[jax.Ref],
+    write: Sequence[jax.Ref],
 ) -> None:
     """Store the results of a block."""
     from jax.experimental.pallas import triton
@@ -302,7 +301,7 @@ def _store(
             triton.store(target, result.astype(jnp.float32), mask=mask)
 
 
-def _written_rows(plan: _Plan, arrays: Sequence[Array], targets: Any) -> Any:
+def _written_rows(plan: _Plan, arrays: Sequence[Array], targets: object) -> Any:
     """The rows that a kernel has written, as the trees of its results."""
     if plan.in_place:
         new = {old: Source(array) for old, array in zip(plan.written, arrays, strict=True)}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -34,7 +32,7 @@ def partition(first: Array, last: Array, *, interpret: bool = False) -> tuple[Ar
     n = first.shape[0]
     block = min(BLOCK, 1 << (n - 1).bit_length())
 
-    def kernel(*references: Any) -> None:
+    def kernel(*references: jax.Ref) -> None:
         *masks, _, _, order, count = references
         within = jnp.arange(block, dtype=jnp.int32)
         number = pl.program_id(0) * block + within

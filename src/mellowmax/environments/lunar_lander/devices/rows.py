@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..arrays.vectors import Array
 
@@ -35,11 +36,11 @@ class Row:
 
     source: Source
     number: int
-    dtype: Any
+    dtype: np.dtype[Any]
     """The dtype that its numbers stand for."""
 
 
-def pack(tree: Any) -> Array:
+def pack(tree: object) -> Array:
     """The leaves of a tree, `[n]` each, as the rows of one array."""
     return jnp.stack([leaf.astype(jnp.float32) for leaf in jax.tree.leaves(tree)])
 
@@ -52,20 +53,17 @@ def unpack(rows: Array, dtypes: T) -> T:
         dtypes: a tree of the same structure, whose leaves are the dtypes.
     """
     leaves, structure = jax.tree.flatten(dtypes)
-    tree: T = jax.tree.unflatten(
-        structure, [cast(rows[i], jnp.dtype(dtype)) for i, dtype in enumerate(leaves)]
-    )
-    return tree
+    arrays = [cast(rows[i], jnp.dtype(dtype)) for i, dtype in enumerate(leaves)]
+    return jax.tree.unflatten(structure, arrays)
 
 
 def rows_of(source: Source, dtypes: T) -> T:
     """The rows of an array that `pack` made, as a tree of `Row`."""
     leaves, structure = jax.tree.flatten(dtypes)
     rows = [Row(source, i, jnp.dtype(dtype)) for i, dtype in enumerate(leaves)]
-    tree: T = jax.tree.unflatten(structure, rows)
-    return tree
+    return jax.tree.unflatten(structure, rows)
 
 
-def cast(row: Array, dtype: Any) -> Array:
+def cast(row: Array, dtype: np.dtype[Any]) -> Array:
     """The numbers of a row in the dtype that they stand for."""
     return row != 0.0 if dtype == jnp.bool_ else row.astype(dtype)
