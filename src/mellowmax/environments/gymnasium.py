@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,19 +30,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Height2016", "MultiPassengerTaxi", "TabularEnv", "TwoState"]
 
-Branch = tuple[float, int, float, bool]
+Branch: TypeAlias = tuple[float, int, float, bool]
 """A probability, the next state, the reward, and does the episode end?"""
+Action: TypeAlias = int | np.integer[Any]
 
 HIGHLIGHT, PLAIN = "\x1b[1;30;43m", "\x1b[0m"
 """Bold black on yellow, which can be read on dark and on light."""
 
 
-class TabularEnv(gymnasium.Env[Any, Any]):
+class TabularEnv(gymnasium.Env[Any, Action]):
     """An MDP as a Gymnasium environment, whose observations are the states.
 
     A transition to the index `S`, one past the last state, ends the episode and shows the state it
-    ended in. `info` has the probability of what happened as `"prob"`, and where the MDP does not
-    allow every action, those that the state has as `"action_mask"`.
+    ended in. `info` has the probability of what happened as `"prob"`. If the MDP does not allow
+    every action, it also has those that the state allows, as `"action_mask"`.
 
     Args:
         mdp: the MDP.
@@ -53,10 +54,10 @@ class TabularEnv(gymnasium.Env[Any, Any]):
     Attributes:
         mdp: the MDP.
         discount: its discount.
-        P: as Gymnasium's own tables have it, `P[s][a]` is a list of `(probability, next_state,
+        P: in the form of Gymnasium's own tables: `P[s][a]` is a list of `(probability, next_state,
             reward, terminated)`, empty where the action is not allowed;
             `MDP.from_gymnasium(env, discount)` reads it.
-        state: the state the environment is in; None before the first `reset`.
+        state: the present state; None before the first `reset`.
 
     Raises:
         ValueError: for an argument that is not as above.
@@ -89,7 +90,7 @@ class TabularEnv(gymnasium.Env[Any, Any]):
         self.action_space = gymnasium.spaces.Discrete(mdp.n_actions)
         self.P = _table(mdp)
         self.state: int | None = None
-        self.last_action: int | None = None
+        self.last_action: Action | None = None
         self.last_reward = 0.0
         self._over = True
         self._masks = None if mdp.allowed is None else mdp.allowed.astype(np.int8)
@@ -107,8 +108,8 @@ class TabularEnv(gymnasium.Env[Any, Any]):
         """Start an episode.
 
         Args:
-            seed: of the random numbers; None to continue with the generator as it is.
-            options: none are known.
+            seed: the seed of the random numbers; None to go on with the generator as it is.
+            options: not used.
 
         Returns:
             The state, and `info`.
@@ -119,24 +120,25 @@ class TabularEnv(gymnasium.Env[Any, Any]):
         self.state, self.last_action, self.last_reward, self._over = states[at], None, 0.0, False
         return self.state, self._info(probabilities[at])
 
-    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Action) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take an action.
 
         Args:
-            action: its number.
+            action: the number of the action.
 
         Returns:
             The next state, the reward, whether the episode ended, False, and `info`.
 
         Raises:
             ValueError: for an action that does not exist.
-            gymnasium.error.ResetNeeded: where no episode is under way.
+            gymnasium.error.ResetNeeded: if no episode is under way.
         """
         if self._over:
             rule = "`reset` must be called before `step`"
             raise gymnasium.error.ResetNeeded(f"{rule}, got no episode under way")
+        assert self.state is not None
         try:
-            cuts, branches = self._rows[self.state][action]  # type: ignore[index]
+            cuts, branches = self._rows[self.state][action]
             known = action >= 0 and branches
         except (IndexError, TypeError):
             known = False
@@ -148,7 +150,7 @@ class TabularEnv(gymnasium.Env[Any, Any]):
         return self.state, reward, self._over, False, self._info(probability)
 
     def render(self) -> str | npt.NDArray[np.uint8] | None:
-        """The state as `render_mode` asks for it; a warning and None where it is None."""
+        """The state as text or as a picture; a warning and None if `render_mode` is None."""
         if self.render_mode is None:
             warn_of_no_mode(self)
             return None
@@ -162,10 +164,10 @@ class TabularEnv(gymnasium.Env[Any, Any]):
         raise NotImplementedError
 
     def _last(self, names: Sequence[str] | None = None) -> str:
-        """What the last step was, in words."""
+        """The action and the reward of the last step, in words."""
         if self.last_action is None:
             return "start"
-        name = self.last_action if names is None else names[self.last_action]
+        name = self.last_action if names is None else names[int(self.last_action)]
         return f"action {name}, reward {self.last_reward:g}"
 
     def _info(self, probability: float) -> dict[str, Any]:
@@ -173,7 +175,7 @@ class TabularEnv(gymnasium.Env[Any, Any]):
             return {"prob": probability}
         return {"prob": probability, "action_mask": self._masks[self.state].copy()}
 
-    def _refuse(self, action: Any) -> NoReturn:
+    def _refuse(self, action: object) -> NoReturn:
         checks.whole("action", action, 0, self.mdp.n_actions - 1)
         raise ValueError(f"`action` must be allowed in state {self.state}, got {action!r}")
 
@@ -274,8 +276,8 @@ class MultiPassengerTaxi(TabularEnv):
 class Height2016(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Gymnasium's LunarLander-v3 with the height as LunarLander-v2 showed it until August 2018.
 
-    That is two thirds of today's. The reward changes with it, since it is the difference of what is
-    observed. The paper's experiment (section 7.3) was made in that version. The functions of
+    That is two thirds of today's. The reward changes with it, since it is computed from changes of
+    the observation. The paper's experiment (section 7.3) was made in that version. The functions of
     `mellowmax.environments.lunar_lander` have it as `params(height="2016")`.
 
     Args:
@@ -298,25 +300,27 @@ class Height2016(gymnasium.Wrapper[Any, Any, Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Start an episode, as the environment does."""
-        seen, info = self.env.reset(seed=seed, options=options)
-        then, self._distances = self._seen_then(seen)
+        today, info = self.env.reset(seed=seed, options=options)
+        then, self._distances = self._of_2016(today)
         return then, info
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: object) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take an action, as the environment does."""
-        seen, reward, terminated, truncated, info = self.env.step(action)
-        then, distances = self._seen_then(seen)
+        today, reward, terminated, truncated, info = self.env.step(action)
+        then, distances = self._of_2016(today)
         change, self._distances = distances - self._distances, distances
         if not terminated:  # the last reward is 100 or -100, then as now
             reward = float(reward) - 100 * float(change[1] - change[0])
         return then, reward, terminated, truncated, info
 
-    def _seen_then(self, seen: Any) -> tuple[Any, npt.NDArray[np.float64]]:
-        """What was seen in 2016, and how far the helipad is, as seen today and then."""
-        then = np.array(seen)
+    def _of_2016(
+        self, today: npt.NDArray[np.float32]
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+        """The observation in 2016, and the distance to the helipad as observed today and then."""
+        then = np.array(today)
         then[1] *= 2 / 3
-        heights = np.array([seen[1], then[1]], np.float64)
-        return then, np.hypot(np.float64(seen[0]), heights)
+        heights = np.array([today[1], then[1]], np.float64)
+        return then, np.hypot(np.float64(today[0]), heights)
 
 
 def _table(mdp: MDP) -> dict[int, dict[int, list[Branch]]]:

@@ -26,13 +26,13 @@ class GymnaxState(NamedTuple):
     """A state of gymnax, with its observation."""
 
     observation: jax.Array
-    state: Any
+    state: object
 
 
 class GymnaxParams(NamedTuple):
     """gymnax's parameters, with the number of actions."""
 
-    params: Any
+    params: object
     n_actions: int
 
 
@@ -73,11 +73,11 @@ class GymnaxEnvironment:
         return jnp.ravel(state.observation)
 
 
-def functional(env: Any, params: Any) -> tuple[GymnaxEnvironment, GymnaxParams]:
+def functional(env: Any, params: object) -> tuple[GymnaxEnvironment, GymnaxParams]:
     """Turn what `gymnax.make` returns into a functional environment and its parameters.
 
     Args:
-        env: an environment of gymnax's with discrete actions.
+        env: a gymnax environment with discrete actions.
         params: its parameters.
 
     Raises:

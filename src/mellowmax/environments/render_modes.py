@@ -1,13 +1,16 @@
-"""What the environments share in how they are asked to show themselves.
+"""What the Gymnasium environments share in rendering: the checks of `render_mode` and its errors.
 
 Whoever uses it has imported Gymnasium before, or said that it is missing.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._rows.shown import shown
+
+if TYPE_CHECKING:
+    import gymnasium
 
 __all__ = ["check_mode", "check_started", "needs_pillow", "warn_of_no_mode"]
 
@@ -29,7 +32,9 @@ def check_started(started: bool) -> None:
         raise gymnasium.error.ResetNeeded(f"{rule}, got no episode yet")
 
 
-def warn_of_no_mode(env: Any) -> None:
+def warn_of_no_mode(
+    env: gymnasium.Env[Any, Any] | gymnasium.vector.VectorEnv[Any, Any, Any],
+) -> None:
     """Warn that an environment without a render mode shows nothing."""
     import gymnasium
 

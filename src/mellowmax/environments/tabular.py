@@ -122,14 +122,18 @@ def _branches(mdp: MDP) -> tuple[npt.NDArray[np.int32], Floats, Floats]:
     """`(successors, probabilities, rewards)`, each `[S, A, K]`, with no more branches than used."""
     probabilities = mdp.probabilities
     shape = probabilities.shape
-    every = np.arange(mdp.n_states) if mdp.successors is None else mdp.successors
+    every = np.arange(mdp.n_states, dtype=np.int32) if mdp.successors is None else mdp.successors
     successors = np.broadcast_to(every, shape)
     rewards = mdp.rewards if mdp.rewards.ndim == 3 else mdp.rewards[..., None]
     rewards = np.broadcast_to(rewards, shape)
     order = np.argsort(probabilities == 0, axis=-1, kind="stable")
     used = max(1, int((probabilities > 0).sum(-1).max()))
     first = order[..., :used]
-    return tuple(np.take_along_axis(x, first, -1) for x in (successors, probabilities, rewards))  # type: ignore[return-value]
+    return (
+        np.take_along_axis(successors, first, -1),
+        np.take_along_axis(probabilities, first, -1),
+        np.take_along_axis(rewards, first, -1),
+    )
 
 
 def cumulative(probabilities: ArrayLike) -> npt.NDArray[np.float32]:

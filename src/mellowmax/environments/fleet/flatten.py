@@ -18,7 +18,7 @@ __all__ = ["make_flat"]
 
 
 def make_flat(
-    environment: str | Callable[[], gymnasium.Env[Any, Any]], **options: Any
+    environment: str | Callable[[], gymnasium.Env[Any, Any]], **options: str
 ) -> gymnasium.Env[Any, Any]:
     """An environment whose observations are vectors, and whose actions are counted from 0.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import os
 import secrets
 import subprocess
@@ -119,7 +120,8 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._command(STEP, np.asarray(actions, np.int64))
         records = self._records
         names = ("observation", "reward", "terminated", "truncated")
-        return *(records[name].copy() for name in names), {}  # type: ignore[return-value]
+        observations, rewards, terminated, truncated = (records[name].copy() for name in names)
+        return observations, rewards, terminated, truncated, {}
 
     def _command(self, command: bytes, numbers: npt.NDArray[np.int64]) -> None:
         if self._group is not None:
@@ -132,7 +134,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         for worker in awake:
             self._records[worker.share] = worker.answer()
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def close_extras(self, **kwargs: object) -> None:
         """End the processes."""
         if self._group is not None:
             self._group.close()
@@ -161,7 +163,7 @@ class _Worker:
         )
         before_sudden_end(self._process.kill)
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
+        assert isinstance(self._process.stdout, io.BufferedReader)
         self._commands, self._answers = self._process.stdin, self._process.stdout
         task = cloudpickle.dumps((make, len(share)))
         self._commands.write(SIZE.pack(len(task)) + task)
@@ -182,7 +184,7 @@ class _Worker:
 
     def answer(self) -> npt.NDArray[Any]:
         self.wait()
-        self._answers.readinto(self._received)  # type: ignore[attr-defined]
+        self._answers.readinto(self._received)
         return self._records
 
     def close(self) -> None:

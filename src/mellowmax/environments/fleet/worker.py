@@ -14,12 +14,15 @@ import pickle
 import struct
 import sys
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._common.checked_environment import FailedEnvironmentError, checked, failure
+
+if TYPE_CHECKING:
+    import gymnasium
 
 __all__ = [
     "DONE",
@@ -52,7 +55,7 @@ class Group:
         count: how many.
     """
 
-    def __init__(self, make: Callable[[], Any], count: int) -> None:
+    def __init__(self, make: Callable[[], gymnasium.Env[Any, Any]], count: int) -> None:
         self.envs = [checked(make()) for _ in range(count)]
         space = self.envs[0].observation_space
         self.records = np.zeros(count, record_of(space))
@@ -87,8 +90,8 @@ class Group:
             env.close()
 
 
-def record_of(space: Any) -> np.dtype[Any]:
-    """What is kept of an environment with a space of observations."""
+def record_of(space: gymnasium.Space[Any]) -> np.dtype[Any]:
+    """The record of an environment with these observations: what it said last."""
     return np.dtype(
         [
             ("observation", space.dtype, space.shape),
