@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 
@@ -31,7 +31,7 @@ class FunctionalRollouts(FunctionalEnvironment):
     """Now `FunctionalEnvironment`, which does not play."""
 
     def __init__(
-        self, environment: EnvironmentFunctions, params: Any, max_steps: int = MAX_STEPS
+        self, environment: EnvironmentFunctions, params: object, max_steps: int = MAX_STEPS
     ) -> None:
         super().__init__(environment, params, max_steps)
         self.environment = environment

@@ -150,11 +150,11 @@ class Dqn:
             learned = self.update(rest, state.replay.sample(key, self.minibatch))
             leaves = jax.tree.leaves(learned.network)
             finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all()
-            kept: DqnState = jax.tree.map(lambda x, y: jnp.where(finite, x, y), learned, rest)
+            kept = jax.tree.map(lambda x, y: jnp.where(finite, x, y), learned, rest)
             return dataclasses.replace(kept, finite=finite)
 
         rest = dataclasses.replace(state, replay=None)  # type: ignore[arg-type]
-        learned: DqnState = lax.cond(due, update, lambda rest: rest, rest)
+        learned = lax.cond(due, update, lambda rest: rest, rest)
         return dataclasses.replace(learned, replay=state.replay)
 
     def update(self, state: DqnState, steps: Transitions) -> DqnState:

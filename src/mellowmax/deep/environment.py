@@ -28,9 +28,18 @@ from .network import Policy
 
 if TYPE_CHECKING:
     import gymnasium
+    from typing_extensions import TypeVar
 
     from ..environments.fleet.fleet import Fleet
     from ..environments.fleet.resting import Resting
+
+    StateT = TypeVar("StateT", default=Any)
+    ParamsT = TypeVar("ParamsT", contravariant=True, default=Any)
+else:  # `default` is of Python 3.13
+    from typing import TypeVar
+
+    StateT = TypeVar("StateT")
+    ParamsT = TypeVar("ParamsT", contravariant=True)
 
 __all__ = [
     "EnvironmentFunctions",
@@ -46,25 +55,27 @@ FUNCTIONS = ("reset", "step", "observe")
 """The functions of a functional environment."""
 
 
-class EnvironmentFunctions(Protocol):
+class EnvironmentFunctions(Protocol[StateT, ParamsT]):
     """An environment as pure functions of one instance: a module, or an object.
 
     States and parameters are pytrees of any kind. `mellowmax.environments.tabular` is an example.
-    They may come with a `name`, by which checkpoints tell the environment from others; the default
-    is the name of the module or type.
+    There may be a `name` beside the functions, by which checkpoints tell the environment from
+    others; the default is the name of the module or type.
 
     If `reset` itself takes a step, there may be a function `launch(key)` too. `reset` splits its
     key in two, and returns what `step` makes of `launch(first)` with the `second` key, whatever
     the action. Then beginning an episode does not cost a step of its own.
     """
 
-    def reset(self, key: jax.Array, params: Any, /) -> Any:
+    def reset(self, key: jax.Array, params: ParamsT, /) -> StateT:
         """The state in which an episode begins."""
 
-    def step(self, key: jax.Array, state: Any, action: jax.Array, params: Any, /) -> Any:
+    def step(
+        self, key: jax.Array, state: StateT, action: jax.Array, params: ParamsT, /
+    ) -> tuple[StateT, jax.Array, jax.Array]:
         """The next state, the reward, and whether the episode has ended."""
 
-    def observe(self, state: Any, params: Any, /) -> jax.Array:
+    def observe(self, state: StateT, params: ParamsT, /) -> jax.Array:
         """The observation of a state, `[D]`."""
 
 
@@ -114,7 +125,10 @@ class FunctionalEnvironment:
     """
 
     def __init__(
-        self, functions: EnvironmentFunctions, params: Any, max_steps: int = MAX_STEPS
+        self,
+        functions: EnvironmentFunctions[StateT, ParamsT],
+        params: ParamsT,
+        max_steps: int = MAX_STEPS,
     ) -> None:
         self.functions, self.params = functions, params
         self.max_steps = checks.whole("max_steps", max_steps, 1)
@@ -135,7 +149,7 @@ class FunctionalEnvironment:
         return f"{own or name_of(self.functions)} {name_of(self.params)}"
 
 
-def _size_of_observations(functions: EnvironmentFunctions, params: Any) -> int:
+def _size_of_observations(functions: EnvironmentFunctions[StateT, ParamsT], params: ParamsT) -> int:
     """The size of an observation, if the functions return what they should.
 
     Raises:
@@ -162,14 +176,16 @@ def _size_of_observations(functions: EnvironmentFunctions, params: Any) -> int:
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _step(functions: EnvironmentFunctions, params: Any, key: jax.Array) -> Any:
+def _step(
+    functions: EnvironmentFunctions[StateT, ParamsT], params: ParamsT, key: jax.Array
+) -> tuple[StateT, jax.Array, tuple[StateT, jax.Array, jax.Array]]:
     """The state in which an episode begins, its observation, and a step from there."""
     state = functions.reset(key, params)
     observation = functions.observe(state, params)
     return state, observation, functions.step(key, state, jnp.int32(0), params)
 
 
-def _refuse(rule: str, got: Any) -> NoReturn:
+def _refuse(rule: str, got: jax.Array) -> NoReturn:
     given = f"{got.dtype} with the shape {got.shape}"
     raise ValueError(f"`environment` must return {rule}, got {given}")
 

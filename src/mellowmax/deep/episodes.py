@@ -125,7 +125,9 @@ def _returns_by_halves(discounts: jax.Array, rewards: jax.Array) -> jax.Array:
     An accelerator takes as long for a part as for a step.
     """
 
-    def join(later: Any, earlier: Any) -> tuple[jax.Array, jax.Array]:
+    def join(
+        later: tuple[jax.Array, jax.Array], earlier: tuple[jax.Array, jax.Array]
+    ) -> tuple[jax.Array, jax.Array]:
         (later_discount, later_return), (discount, reward) = later, earlier
         return discount * later_discount, reward + discount * later_return
 

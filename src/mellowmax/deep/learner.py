@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import jax
 
+from .._typing import ArrayLike
 from ..softmax import Softmax
 from .network import Policy
 
@@ -35,7 +36,7 @@ class Learner(Protocol):
         """The softmax of its policy or of its targets."""
 
     @property
-    def discount(self) -> Any:
+    def discount(self) -> ArrayLike | None:
         """The discount; None for that of the environment."""
 
     @property

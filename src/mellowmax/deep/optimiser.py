@@ -10,7 +10,7 @@ an optimiser is tried out on a gradient when a learner is made.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,8 @@ __all__ = ["ADAM", "learning_rate_for", "step"]
 
 ADAM = optax.scale_by_adam(np.float32(0.9), np.float32(0.999))  # or JAX's 64 bits would show
 """The optimiser of every learner if no other is given."""
+Weights: TypeAlias = Any
+"""A pytree of arrays, such as a network: optax's own type for it leaves out modules."""
 TRIES = 100
 """How many updates an optimiser is tried out for until it moves: a schedule may begin with a
 learning rate of 0, and gradients may be accumulated over several updates."""
@@ -33,7 +35,7 @@ def learning_rate_for(
     optimiser: optax.GradientTransformation,
     learning_rate: ArrayLike | None,
     default: float,
-    weights: Callable[[], Any],
+    weights: Callable[[], Weights],
 ) -> Any:
     """The learning rate that multiplies the steps of an optimiser; None for a whole optimiser.
 
@@ -64,10 +66,10 @@ def learning_rate_for(
 def step(
     optimiser: optax.GradientTransformation,
     learning_rate: jax.Array | float | None,
-    gradient: Any,
-    state: Any,
-    weights: Any,
-) -> tuple[Any, Any]:
+    gradient: Weights,
+    state: optax.OptState,
+    weights: Weights,
+) -> tuple[Weights, optax.OptState]:
     """Descend along a gradient.
 
     Args:
@@ -87,7 +89,7 @@ def step(
     return optax.apply_updates(weights, change), state
 
 
-def _descends(optimiser: optax.GradientTransformation, shapes: Any) -> bool:
+def _descends(optimiser: optax.GradientTransformation, shapes: Weights) -> bool:
     """Do the optimiser's steps lead down a gradient by themselves?"""
     with jax.ensure_compile_time_eval(), jax.numpy_dtype_promotion("standard"):
         ones = jax.tree.map(lambda x: jnp.ones(x.shape, x.dtype), shapes)

@@ -82,16 +82,16 @@ def error(
     return (missed * missed).sum() / (2 * count)
 
 
-def _chunks(array: Any) -> Any:
+def _chunks(array: jax.Array | npt.NDArray[Any]) -> jax.Array:
     """`[T, B, ...]` as `[chunks, CHUNK * B, ...]`."""
-    return array.reshape(-1, CHUNK * array.shape[1], *array.shape[2:])
+    return jnp.reshape(array, (-1, CHUNK * array.shape[1], *array.shape[2:]))
 
 
 def in_chunks(
     function: Callable[[jax.Array], jax.Array], array: jax.Array | npt.NDArray[Any]
 ) -> jax.Array:
     """A function of `[CHUNK * B, ...]` applied to `[T, B, ...]`."""
-    result: jax.Array = lax.map(function, _chunks(array))
+    result = lax.map(function, _chunks(array))
     return result.reshape(*array.shape[:2], *result.shape[2:])
 
 
@@ -120,10 +120,6 @@ def sum_of_gradients(
     def add(i: jax.Array, total: Network) -> Network:
         parts = (lax.dynamic_slice_in_dim(x, i * steps, steps) for x in data)
         rows = (x.reshape(-1, *x.shape[2:]) for x in parts)
-        more: Network = jax.tree.map(jnp.add, total, jax.grad(objective)(network, *rows))
-        return more
+        return jax.tree.map(jnp.add, total, jax.grad(objective)(network, *rows))
 
-    total: Network = lax.fori_loop(
-        0, -(-lengths.max() // steps), add, jax.tree.map(jnp.zeros_like, network)
-    )
-    return total
+    return lax.fori_loop(0, -(-lengths.max() // steps), add, jax.tree.map(jnp.zeros_like, network))

@@ -19,6 +19,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import numpy.typing as npt
 
 from .._common import checks
 from .._common.locks import only_one
@@ -208,7 +209,7 @@ def _gather(workers: list[Worker], lanes: int, owners: Integers) -> DeepResult:
         owners: the number of the process that each lane was trained by.
     """
 
-    def joined(*parts: Any) -> Any:
+    def joined(*parts: npt.NDArray[Any]) -> npt.NDArray[Any]:
         whole = np.zeros((lanes, *parts[0].shape[1:]), parts[0].dtype)
         for worker, part in zip(workers, parts, strict=True):
             whole[worker.first : worker.first + worker.runs] = part
@@ -231,7 +232,7 @@ def _gather(workers: list[Worker], lanes: int, owners: Integers) -> DeepResult:
 def _shaped(result: DeepResult, shape: Shape) -> DeepResult:
     """A result with axes of settings and runs in place of the axis of lanes."""
 
-    def shaped(x: Any) -> Any:
+    def shaped(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return x.reshape(*shape, *x.shape[1:])
 
     fields = (getattr(result, field.name) for field in dataclasses.fields(result))

@@ -7,8 +7,8 @@ choice. XLA makes some thirty kernels of it, and launching them takes longer tha
 from __future__ import annotations
 
 import math
-from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -76,7 +76,7 @@ def act_in_kernel(
     count = uniforms.shape[0]
     blocks = -(-count // BLOCK)
 
-    def kernel(*references: Any) -> None:
+    def kernel(*references: jax.Ref) -> None:
         *sources, target = references
         slot = pl.program_id(0) * BLOCK + jnp.arange(BLOCK, dtype=jnp.int32)
         within = jnp.minimum(slot, count - 1)
@@ -120,6 +120,7 @@ def _outputs(network: Network, observations: jax.Array) -> jax.Array:
     return _times(network.layers[-1], x)
 
 
-def _times(layer: Any, x: jax.Array) -> jax.Array:
+def _times(layer: eqx.nn.Linear, x: jax.Array) -> jax.Array:
     """A product, as a sum: Triton has no products of small matrices."""
+    assert layer.bias is not None
     return jnp.sum(layer.weight * x[None], axis=1) + layer.bias

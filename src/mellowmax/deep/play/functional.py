@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
 from .. import keys
-from ..environment import EnvironmentFunctions
+from ..environment import EnvironmentFunctions, ParamsT, StateT
 
 __all__ = ["begin", "draw", "observe"]
 
 
 def begin(
-    functions: EnvironmentFunctions, key: jax.Array, params: Any
-) -> tuple[Any, jax.Array, jax.Array]:
+    functions: EnvironmentFunctions[StateT, ParamsT], key: jax.Array, params: ParamsT
+) -> tuple[StateT, jax.Array, jax.Array]:
     """Begin an episode, by its key.
 
     Returns:
@@ -49,6 +47,8 @@ def draw(key: jax.Array, step: jax.Array, count: int) -> tuple[jax.Array, jax.Ar
     return jax.vmap(one)(step + jnp.arange(count, dtype=step.dtype))
 
 
-def observe(functions: EnvironmentFunctions, state: Any, params: Any) -> jax.Array:
+def observe(
+    functions: EnvironmentFunctions[StateT, ParamsT], state: StateT, params: ParamsT
+) -> jax.Array:
     """The observation of a state, in float32."""
     return functions.observe(state, params).astype(jnp.float32)

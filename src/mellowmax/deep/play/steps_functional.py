@@ -133,7 +133,7 @@ def steps_to_begin(frequency: int, width: int) -> int:
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _first_episodes(functions: EnvironmentFunctions, params: Any, keys: jax.Array) -> _Episode:
+def _first_episodes(functions: EnvironmentFunctions, params: object, keys: jax.Array) -> _Episode:
     """The first episode of each run of a block."""
     first = jnp.int32(0)
     episodes: _Episode = jax.vmap(lambda key: _begin(functions, params, key, first))(keys)
@@ -141,7 +141,7 @@ def _first_episodes(functions: EnvironmentFunctions, params: Any, keys: jax.Arra
 
 
 def _begin(
-    functions: EnvironmentFunctions, params: Any, key: jax.Array, number: jax.Array
+    functions: EnvironmentFunctions, params: object, key: jax.Array, number: jax.Array
 ) -> _Episode:
     """Begin an episode of a run, by the run's key and the number of the episode."""
     state, observation, step = begin(functions, random_keys.episode(key, number), params)
@@ -155,7 +155,7 @@ def _play(
     functions: EnvironmentFunctions,
     max_steps: int,
     stride: int,
-    params: Any,
+    params: object,
     learners: Dqn,
     keys: jax.Array,
     until: jax.Array,
@@ -189,7 +189,7 @@ def _some_steps(
     functions: EnvironmentFunctions,
     max_steps: int,
     stride: int,
-    params: Any,
+    params: object,
     learner: Dqn,
     key: jax.Array,
     until: jax.Array,
