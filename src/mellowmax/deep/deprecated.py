@@ -23,7 +23,7 @@ class Played(NamedTuple):
     """A batch of episodes of some lanes; now `Round`."""
 
     lanes: Integers
-    episodes: Episodes
+    episodes: Episodes | None
     computed: int = 0
 
 
@@ -46,7 +46,7 @@ class FunctionalRollouts(FunctionalEnvironment):
     ) -> Generator[Played]:
         """Play batches of episodes."""
         for round in FunctionalEpisodes(self).episodes(policies, keys, done, until, batch):
-            yield Played(*round[:3])  # type: ignore[arg-type]
+            yield Played(round.lanes, round.episodes, round.computed)
 
 
 class GymnasiumRollouts(GymnasiumEnvironment):
@@ -62,7 +62,7 @@ class GymnasiumRollouts(GymnasiumEnvironment):
     ) -> Generator[Played]:
         """Play batches of episodes."""
         for round in GymnasiumEpisodes(self).episodes(policies, keys, done, until, batch):
-            yield Played(*round[:3])  # type: ignore[arg-type]
+            yield Played(round.lanes, round.episodes, round.computed)
 
 
 SUCCESSORS: dict[str, tuple[type, str]] = {

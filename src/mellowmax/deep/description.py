@@ -113,7 +113,8 @@ def _parts(learners: Learner) -> tuple[Reinforce | Dqn, list[Any]]:
     """A learner of the library, and what a learner that is made of it adds to it."""
     if isinstance(learners, Reinforce | Dqn):
         return learners, []
-    parts = [getattr(learners, field.name) for field in dataclasses.fields(learners)]  # type: ignore[arg-type]
+    assert dataclasses.is_dataclass(learners)
+    parts = [getattr(learners, field.name) for field in dataclasses.fields(learners)]
     (known,) = (part for part in parts if isinstance(part, Reinforce | Dqn))
     return known, [part for part in parts if part is not known]
 
@@ -196,7 +197,9 @@ def parameter_names(settings: Mapping[str, Any]) -> list[str]:
         raise ValueError(
             f"{rule} where 'parameters' has no names, got {shown(settings['softmax'])}"
         )
-    return [field.name for field in dataclasses.fields(KINDS[settings["softmax"]])]  # type: ignore[arg-type]
+    kind = KINDS[settings["softmax"]]
+    assert dataclasses.is_dataclass(kind)
+    return [field.name for field in dataclasses.fields(kind)]
 
 
 def _as_typed(values: npt.NDArray[Any]) -> str:

@@ -36,7 +36,7 @@ from .._typing import ArrayLike
 from ..softmax import EpsilonGreedy, Max, Softmax
 from .learner import STATIC
 from .network import Network, Policy
-from .optimiser import ADAM, learning_rate_for, step
+from .optimiser import ADAM, Weights, learning_rate_for, step
 from .replay import Replay, Transitions
 
 __all__ = ["LEARNING_RATE", "Dqn", "DqnState", "dqn"]
@@ -51,7 +51,7 @@ class DqnState(eqx.Module):
     """The network of the action values."""
     target: Network | None
     """The copy that the targets are computed with; None for the network itself."""
-    optimiser: Any
+    optimiser: optax.OptState
     """The state of the optimiser."""
     updates: jax.Array
     """The number of updates so far."""
@@ -98,7 +98,7 @@ class Dqn:
             n_observations: the size of an observation.
             n_actions: how many actions there are.
         """
-        network: Any = self._network(key, n_observations, n_actions)
+        network: Weights = self._network(key, n_observations, n_actions)
         return DqnState(
             network,
             None if self.target is None else network,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpy.typing as npt
 from jax import lax
 
@@ -95,9 +96,9 @@ class Round(NamedTuple):
     computed: int = 0
     """How many steps were computed in this round, wasted ones included; 0 if they are not
     counted."""
-    returns: Any = None
+    returns: npt.NDArray[np.float32] | None = None
     """`[N, B]`: the sum of the rewards of each episode."""
-    lengths: Any = None
+    lengths: npt.NDArray[np.int32] | None = None
     """`[N, B]`: how many steps each episode has."""
     states: Any = None
     """What all lanes have learned by now."""

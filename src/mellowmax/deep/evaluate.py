@@ -23,7 +23,7 @@ from .episodes import Episodes
 from .keys import evaluation_keys
 from .log import EpisodeLog
 from .network import Policy
-from .play import EpisodePlayer, player_of
+from .play import player_of
 from .play.player import WIDTH
 
 __all__ = ["EvaluateProgress", "Evaluation", "evaluate", "watch"]
@@ -89,7 +89,7 @@ def evaluate(
     made = environment_of(environment, max_steps, workers, default_workers=cores())
     _check_sizes(policy, made)
     keys = evaluation_keys(seed, 0, WIDTH)
-    player: EpisodePlayer = player_of("episodes", made)
+    player = player_of("episodes", made)
     policies = jax.tree.map(lambda x: jnp.broadcast_to(x, (WIDTH, *np.shape(x))), policy)
     lanes = min(WIDTH, -(-episodes // BATCH))
     until = -(-episodes // (lanes * BATCH))

@@ -157,5 +157,5 @@ class HeldTemperature(Softmax):
         return self._mellowmax.gradient(q, axis=axis, where=where)
 
     def _temperature(self, q: ArrayT | Numbers, axis: int, where: Mask) -> ArrayT:
-        held: Any = jax.lax.stop_gradient(q)
+        held = jax.lax.stop_gradient(q)
         return mellowmax_temperature(held, self.omega, axis=axis, where=where)

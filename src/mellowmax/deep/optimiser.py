@@ -20,7 +20,7 @@ import optax
 from .._rows.arguments import check_parameter
 from .._typing import ArrayLike
 
-__all__ = ["ADAM", "learning_rate_for", "step"]
+__all__ = ["ADAM", "Weights", "learning_rate_for", "step"]
 
 ADAM = optax.scale_by_adam(np.float32(0.9), np.float32(0.999))  # or JAX's 64 bits would show
 """The optimiser of every learner if no other is given."""

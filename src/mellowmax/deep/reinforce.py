@@ -36,7 +36,7 @@ from . import keys
 from .episodes import Episodes
 from .learner import STATIC
 from .network import HeldTemperature, Network, Policy
-from .optimiser import ADAM, learning_rate_for, step
+from .optimiser import ADAM, Weights, learning_rate_for, step
 from .policy_gradient import (
     error,
     in_chunks,
@@ -71,7 +71,7 @@ class ReinforceState(eqx.Module):
     """The policy's network."""
     baseline: Network | None
     """The network that predicts returns, if that is the baseline."""
-    optimiser: Any
+    optimiser: optax.OptState
     """The state of the optimiser."""
 
 
@@ -105,7 +105,7 @@ class Reinforce:
             n_actions: how many actions there are.
         """
         network, baseline = self._networks(key, n_observations, n_actions)
-        trained: Any = (network, baseline)
+        trained: Weights = (network, baseline)
         return ReinforceState(network, baseline, self.optimiser.init(trained))
 
     def _networks(

@@ -121,14 +121,7 @@ def train(
         DeepResult(returns=(3, 20), lengths=(3, 20))
     """
     checks.instance("learner", learner, Learner, "made by `reinforce` or `dqn`")
-    n_episodes = checks.whole("episodes", episodes, learner.batch)
-    if n_episodes % learner.batch:
-        rule = f"`episodes` must be a multiple of the batch of {learner.batch}"
-        raise ValueError(f"{rule}, got {episodes}")
-    bin = checks.whole("bin", bin, 1)
-    if bin != 1 and (bin % learner.batch or n_episodes % bin):
-        rule = f"`bin` must be 1, or a multiple of the batch of {learner.batch} that divides"
-        raise ValueError(f"{rule} the {episodes} episodes, got {bin}")
+    n_episodes, bin = _check_sizes(episodes, bin, learner.batch)
     if solved_return is not None:
         checks.real("solved_return", solved_return)
     pause = checks.real(
@@ -147,19 +140,16 @@ def train(
     player = player_of(learner.learns_from, made)
     width = player.width(learner, len(setting), everyone)
     if learner.discount is None:
-        learner = dataclasses.replace(learner, discount=made.discount)  # type: ignore[type-var]
+        assert dataclasses.is_dataclass(learner)
+        learner = dataclasses.replace(learner, discount=made.discount)
     lanes = Lanes(
         jax.tree.map(lambda leaf: gather_settings(leaf, settings, setting), learner),
         key_data(seed, settings)[setting],
         np.tile(numbers, len(setting) // len(numbers)),
     )
-    shares = list(zip(range(0, len(setting), width), itertools.cycle(everyone)))
+    shares = _shares(len(setting), width, everyone)
     owners = [device.process_index for _, device in shares]
     here = jax.process_index()
-    idle = {here, *(device.process_index for device in everyone)}.difference(owners)
-    if idle:
-        rule = f"`devices` must leave some of the {len(setting)} runs, {width} at a time, to each"
-        raise ValueError(f"{rule} process, got none for process {min(idle)}")
     log = functools.partial(
         EpisodeLog.empty,
         episodes=n_episodes,
@@ -185,6 +175,30 @@ def train(
         side_by_side(lambda worker: worker.train(reporter), workers_here, at_once, reporter.stop)
     result = _gather(workers_here, len(setting), np.repeat(owners, width)[: len(setting)])
     return _shaped(result, (*settings, len(numbers)))
+
+
+def _check_sizes(episodes: int, bin: int, batch: int) -> tuple[int, int]:
+    """The episodes of a run and of a bin, if whole batches and whole bins make them up."""
+    n_episodes = checks.whole("episodes", episodes, batch)
+    if n_episodes % batch:
+        rule = f"`episodes` must be a multiple of the batch of {batch}"
+        raise ValueError(f"{rule}, got {episodes}")
+    bin = checks.whole("bin", bin, 1)
+    if bin != 1 and (bin % batch or n_episodes % bin):
+        rule = f"`bin` must be 1, or a multiple of the batch of {batch} that divides"
+        raise ValueError(f"{rule} the {episodes} episodes, got {bin}")
+    return n_episodes, bin
+
+
+def _shares(lanes: int, width: int, devices: Sequence[jax.Device]) -> list[tuple[int, jax.Device]]:
+    """The first lane of each block, and the device that trains it."""
+    shares = list(zip(range(0, lanes, width), itertools.cycle(devices)))
+    owners = [device.process_index for _, device in shares]
+    idle = {jax.process_index(), *(device.process_index for device in devices)}.difference(owners)
+    if idle:
+        rule = f"`devices` must leave some of the {lanes} runs, {width} at a time, to each"
+        raise ValueError(f"{rule} process, got none for process {min(idle)}")
+    return shares
 
 
 def _workers(learner: Learner, runs: int) -> int:

@@ -129,6 +129,8 @@ class Worker:
 
     def _take(self, round: Round) -> None:
         """Take over what has been learned, and log the episodes."""
+        assert round.returns is not None
+        assert round.lengths is not None
         self.state.states, self.state.playing = round.states, round.playing
         self.state.log.add(round.lanes, round.returns, round.lengths)
 

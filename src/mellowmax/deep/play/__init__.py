@@ -11,7 +11,8 @@ first column does. `act_kernel` chooses the actions of many policies on a GPU.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal, overload
 
 from ..environment import (
     FunctionalEnvironment,
@@ -29,7 +30,7 @@ from .steps_gymnasium import GymnasiumSteps
 
 __all__ = ["EpisodePlayer", "Player", "player_of"]
 
-PLAYERS: dict[str, dict[type, Any]] = {
+PLAYERS: dict[str, dict[type, Callable[[Any], Player]]] = {
     "episodes": {
         FunctionalEnvironment: FunctionalEpisodes,
         GymnasiumEnvironment: GymnasiumEpisodes,
@@ -45,7 +46,13 @@ PLAYERS: dict[str, dict[type, Any]] = {
 """The players by what a learner learns from, and by the kind of the environment."""
 
 
-def player_of(learns_from: str, environment: PlayableEnvironment) -> Any:
+@overload
+def player_of(
+    learns_from: Literal["episodes"], environment: PlayableEnvironment
+) -> EpisodePlayer: ...
+@overload
+def player_of(learns_from: str, environment: PlayableEnvironment) -> Player: ...
+def player_of(learns_from: str, environment: PlayableEnvironment) -> Player:
     """The player for a kind of learner in an environment.
 
     Args:

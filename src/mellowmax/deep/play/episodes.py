@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ from ..environment import Rollouts
 from ..episodes import Episodes, Round
 from ..network import Policy
 from ..reinforce import Reinforce, ReinforceState
-from .player import LAUNCHED_AT_ONCE, WIDTH, diverged
+from .player import LAUNCHED_AT_ONCE, WIDTH, Player, diverged
 
 __all__ = ["EpisodePlayer", "OwnEpisodes", "learn_in_between"]
 
@@ -34,7 +34,7 @@ numbers of lanes, and a run must learn the same whatever runs are beside it. The
 many lanes also fit into its cache."""
 
 
-class EpisodePlayer(Protocol):
+class EpisodePlayer(Player, Protocol):
     """A player of whole episodes. It can also play without anyone who learns, for an evaluation."""
 
     def episodes(
@@ -137,7 +137,9 @@ def _update(
         learned whether its state is finite.
     """
 
-    def one(learner: Reinforce, state: ReinforceState, key: jax.Array, episodes: Episodes) -> Any:
+    def one(
+        learner: Reinforce, state: ReinforceState, key: jax.Array, episodes: Episodes
+    ) -> tuple[ReinforceState, jax.Array, jax.Array]:
         learned = learner.update(state, episodes, random_keys.learning_batch(key))
         finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(learned)]
         return learned, episodes.returns(), jnp.stack(finite).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Generator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,7 @@ ENDED = -2
 class _Episode(NamedTuple):
     """The present episode of a run."""
 
-    state: Any
+    state: object
     """The state of the environment."""
     observation: jax.Array
     """`[D]`: the observation of the state."""
@@ -47,6 +47,19 @@ class _Episode(NamedTuple):
     """The number of the episode: how many the run has ended."""
     reward: jax.Array
     """The sum of the rewards so far."""
+
+
+class _Played(NamedTuple):
+    """Steps of a run, with an entry for each of them in every array."""
+
+    counts: jax.Array
+    """Is it a step of an episode, and not computed in vain?"""
+    ends: jax.Array
+    """Has an episode ended with it?"""
+    total: jax.Array
+    """The return of the episode so far."""
+    length: jax.Array
+    """The length of the episode so far."""
 
 
 class _Run(NamedTuple):
@@ -82,8 +95,7 @@ class FunctionalSteps:
     def begin(self, keys: jax.Array) -> _Episode:
         """The first episodes of a block."""
         params = jax.device_put(self.environment.params)
-        episodes: _Episode = _first_episodes(self.environment.functions, params, keys)
-        return episodes
+        return _first_episodes(self.environment.functions, params, keys)
 
     def play(self, learners: Dqn, keys: jax.Array, block: BlockState) -> Generator[Round]:
         """Play and learn; a round is a few hundred steps of every lane."""
@@ -160,7 +172,7 @@ def _play(
     keys: jax.Array,
     until: jax.Array,
     runs: _Run,
-) -> Any:
+) -> tuple[_Run, _Played]:
     """Some steps of all lanes.
 
     Args:
@@ -174,8 +186,7 @@ def _play(
         runs: the runs as they are.
 
     Returns:
-        The runs after these steps, and four arrays with an entry for each step of each lane: does
-        it count, has an episode ended with it, and the return and the length of the episode so far.
+        The runs after these steps, and the steps of each lane.
     """
     lanes = (learners, keys, until, runs)
     one = functools.partial(_some_steps, functions, max_steps, stride, params)
@@ -194,7 +205,7 @@ def _some_steps(
     key: jax.Array,
     until: jax.Array,
     run: _Run,
-) -> Any:
+) -> tuple[_Run, _Played]:
     """Some steps of one run, which learns whenever an update is due.
 
     The steps are played in bouts: `train_frequency` steps, and then an update. A run may come into
@@ -205,7 +216,9 @@ def _some_steps(
     frequency = learner.train_frequency
     of_learning = random_keys.learning(key)
 
-    def one_step(carry: tuple[_Run, jax.Array], draws: tuple[jax.Array, jax.Array]) -> Any:
+    def one_step(
+        carry: tuple[_Run, jax.Array], draws: tuple[jax.Array, jax.Array]
+    ) -> tuple[tuple[_Run, jax.Array], _Played]:
         (learned, episode), stepped = carry
         uniform, of_step = draws
         complete = stepped & (learned.replay.count % jnp.uint32(frequency) == 0)
@@ -228,9 +241,11 @@ def _some_steps(
         episode = jax.tree.map(
             lambda x, y: jnp.where(busy, jnp.asarray(x, y.dtype), y), later, episode
         )
-        return (_Run(learned, episode), stepped | counts), (counts, ends, total, length)
+        return (_Run(learned, episode), stepped | counts), _Played(counts, ends, total, length)
 
-    def steps_of_a_stride(carry: tuple[_Run, jax.Array], i: jax.Array) -> Any:
+    def steps_of_a_stride(
+        carry: tuple[_Run, jax.Array], _: None
+    ) -> tuple[tuple[_Run, jax.Array], _Played]:
         (learned, episode), stepped = carry
         episode = lax.cond(
             episode.step == ENDED,
@@ -241,7 +256,7 @@ def _some_steps(
         draws = draw(random_keys.episode(key, episode.number), episode.step, stride)
         return lax.scan(one_step, (_Run(learned, episode), stepped), draws)
 
-    def bout(run: _Run, i: jax.Array) -> Any:
+    def bout(run: _Run, _: None) -> tuple[_Run, _Played]:
         beginning = (run, jnp.bool_(False))
         (run, stepped), played = lax.scan(steps_of_a_stride, beginning, length=frequency // stride)
         of_update = random_keys.minibatch(of_learning, run.learned.replay.count)
