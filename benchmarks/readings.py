@@ -18,8 +18,8 @@ its runs have played. The readings of one kind are trained side by side:
     batches-50     updates after 50 episodes in place of the stated 10
 
 and `larger-20`, `larger-50`, `larger-75`, `larger-100`, `larger-150` and `larger-200`: updates
-after that many episodes with the nearest weighing and the stated rate, each with mellowmax's inverse
-temperature in the gradient or held, and with a search for it that overflows or does not.
+after that many episodes with the nearest weighing and the stated rate, each with mellowmax's
+inverse temperature in the gradient or held, and with a search for it that overflows or does not.
 Boltzmann's runs, which these do not concern, are trained once for all four.
 """
 

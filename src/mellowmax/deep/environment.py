@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from ..environments.fleet.fleet import Fleet
-    from ..environments.fleet.resting import Resting
+    from ..environments.fleet.vector_adapter import VectorAdapter
 
     StateT = TypeVar("StateT", default=Any)
     ParamsT = TypeVar("ParamsT", contravariant=True, default=Any)
@@ -277,13 +277,13 @@ class VectorEnvironment:
         max_steps: int | None = None,
     ) -> None:
         with needed_by(name_of(make), "gymnasium"):
-            from ..environments.fleet.resting import Resting
+            from ..environments.fleet.vector_adapter import VectorAdapter
 
         checks.function("make", make, "a function that makes a vector environment")
         self.make = make
         if max_steps is not None:
             max_steps = checks.whole("max_steps", max_steps, 1)
-        self._resting = Resting
+        self._adapter = VectorAdapter
         with contextlib.closing(self.fleet(1)) as env:
             self.n_actions, self.n_observations = env.n_actions, env.n_observations
             self.discount = discount_of(env)
@@ -295,9 +295,9 @@ class VectorEnvironment:
         """The name of the function that makes the environment."""
         return name_of(self.make)
 
-    def fleet(self, count: int) -> Resting:
+    def fleet(self, count: int) -> VectorAdapter:
         """A vector environment of `count` environments."""
-        return self._resting(self.make(count))
+        return self._adapter(self.make(count))
 
 
 @runtime_checkable

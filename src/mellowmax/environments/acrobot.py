@@ -31,15 +31,15 @@ from .._typing import ArrayLike
 __all__ = ["MAX_STEPS", "Params", "Step", "observe", "params", "reset", "step"]
 
 MAX_STEPS = 500
-"""Where Gymnasium cuts an episode off."""
+"""The step at which Gymnasium cuts an episode off."""
 SECONDS = 0.2
-"""The time of a step."""
+"""The duration of a step."""
 GRAVITY = 9.8
 MASS, LENGTH, CENTRE, INERTIA = 1.0, 1.0, 0.5, 1.0
-"""Mass, length and moment of inertia of each link, and how far the centre of its mass is from its
-upper joint."""
+"""Mass and length of each link, the distance of its centre of mass from its upper joint, and its
+moment of inertia."""
 FASTEST = np.array([4 * np.pi, 9 * np.pi], np.float32)
-"""The angular velocities are kept within these."""
+"""The largest angular velocities of the two links."""
 
 
 @pytree
@@ -88,17 +88,18 @@ def reset(key: jax.Array, params: Params) -> jax.Array:
 
 
 def step(key: jax.Array, state: jax.Array, action: ArrayLike, params: Params) -> Step:
-    """Take an action for a fifth of a second.
+    """Take a step, a fifth of a second.
 
     Args:
-        key: a JAX key, which nothing depends on.
+        key: a JAX key, which is not used.
         state: the angle of the first link from straight down, that of the second from the first,
             and their velocities.
-        action: 0, 1 or 2, for a torque to one side, none, or to the other.
-        params: the acrobot.
+        action: 0 or 2 for a torque to one side or the other, 1 for none.
+        params: the parameters of the acrobot.
 
     Returns:
-        The state, the reward, and whether the episode has ended. There is no limit of steps.
+        The state, the reward, and whether the episode has ended. There is no limit on the
+        number of steps.
 
     Examples:
         >>> print(*step(jax.random.key(0), jnp.zeros(4, jnp.float32), 1, params()))
@@ -120,12 +121,12 @@ def observe(state: jax.Array, params: Params) -> jax.Array:
         [1. 0. 1. 0. 0. 0.]
     """
     first, second = state[0], state[1]
-    seen = [jnp.cos(first), jnp.sin(first), jnp.cos(second), jnp.sin(second), state[2], state[3]]
-    return jnp.stack(seen)
+    angles = [jnp.cos(first), jnp.sin(first), jnp.cos(second), jnp.sin(second)]
+    return jnp.stack([*angles, state[2], state[3]])
 
 
 def _runge_kutta(state: jax.Array, torque: jax.Array) -> jax.Array:
-    """The state a step later, by the classical method of order four."""
+    """The state after a step, by the classical method of order four."""
     one = _derivative(state, torque)
     two = _derivative(state + SECONDS / 2 * one, torque)
     three = _derivative(state + SECONDS / 2 * two, torque)
@@ -134,7 +135,7 @@ def _runge_kutta(state: jax.Array, torque: jax.Array) -> jax.Array:
 
 
 def _derivative(state: jax.Array, torque: jax.Array) -> jax.Array:
-    """How fast the angles and the angular velocities change, `[4]`."""
+    """The derivative of a state by time, `[4]`."""
     first, second, speed, second_speed = state
     cosine, sine = jnp.cos(second), jnp.sin(second)
     own = MASS * CENTRE**2 + 2 * INERTIA

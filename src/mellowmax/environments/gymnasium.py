@@ -1,4 +1,4 @@
-"""Gymnasium environments: any MDP as one, two of the paper with pictures, and a height of 2016.
+"""Gymnasium environments: any MDP, two MDPs of the paper with pictures, and the height of 2016.
 
 Nothing here imports JAX: environments may run in processes of their own, which then start quickly.
 """
@@ -184,7 +184,7 @@ class TwoState(TabularEnv):
     """The MDP of figure 1: state 0 is s1, where an episode starts, state 1 is s2, where it ends.
 
     Args:
-        printed: take the labels that the figure prints? See `mellowmax.mdp.two_state`.
+        printed: are the numbers those that the figure prints? See `mellowmax.mdp.two_state`.
         discount: in [0, 1].
         render_mode: `"ansi"` for a line of text, or None.
 
@@ -274,11 +274,11 @@ class MultiPassengerTaxi(TabularEnv):
 
 
 class Height2016(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Gymnasium's LunarLander-v3 with the height as LunarLander-v2 showed it until August 2018.
+    """Gymnasium's LunarLander-v3 with the observed height of LunarLander-v2 until August 2018.
 
     That is two thirds of today's. The reward changes with it, since it is computed from changes of
-    the observation. The paper's experiment (section 7.3) was made in that version. The functions of
-    `mellowmax.environments.lunar_lander` have it as `params(height="2016")`.
+    the observation. The paper's experiment (section 7.3) was made in that version. For the
+    functions of `mellowmax.environments.lunar_lander` it is `params(height="2016")`.
 
     Args:
         env: a LunarLander-v3 with discrete actions, with or without its limit of steps.
@@ -299,17 +299,17 @@ class Height2016(gymnasium.Wrapper[Any, Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Start an episode, as the environment does."""
+        """Start an episode."""
         today, info = self.env.reset(seed=seed, options=options)
         then, self._distances = self._of_2016(today)
         return then, info
 
     def step(self, action: object) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Take an action, as the environment does."""
+        """Take an action."""
         today, reward, terminated, truncated, info = self.env.step(action)
         then, distances = self._of_2016(today)
         change, self._distances = distances - self._distances, distances
-        if not terminated:  # the last reward is 100 or -100, then as now
+        if not terminated:  # the last reward is 100 or -100 in both versions
             reward = float(reward) - 100 * float(change[1] - change[0])
         return then, reward, terminated, truncated, info
 
@@ -324,22 +324,24 @@ class Height2016(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def _table(mdp: MDP) -> dict[int, dict[int, list[Branch]]]:
-    """`P`, made of nothing but Python's numbers."""
+    """The table `P` of an MDP, in numbers of Python."""
     n_states, end = mdp.n_states, [*mdp.terminal.tolist(), True]
     shape = mdp.probabilities.shape
-    leads = mdp.successors
-    if leads is None:
-        leads = np.broadcast_to(np.arange(n_states, dtype=np.int32), shape)
-    earned = mdp.rewards if mdp.rewards.ndim == 3 else mdp.rewards[..., None]
-    earned = np.broadcast_to(earned, shape)
+    successors = mdp.successors
+    if successors is None:
+        successors = np.broadcast_to(np.arange(n_states, dtype=np.int32), shape)
+    rewards = mdp.rewards if mdp.rewards.ndim == 3 else mdp.rewards[..., None]
+    rewards = np.broadcast_to(rewards, shape)
     table: dict[int, dict[int, list[Branch]]] = {
         s: {a: [(1.0, s, 0.0, True)] if end[s] else [] for a in range(mdp.n_actions)}
         for s in range(n_states)
     }
     at = np.nonzero(mdp.probabilities)
-    columns: tuple[npt.NDArray[Any], ...] = (*at[:2], mdp.probabilities[at], leads[at], earned[at])
-    for s, a, p, lead, reward in zip(*(column.tolist() for column in columns), strict=True):
-        table[s][a].append((p, s if lead == n_states else lead, reward, end[lead]))
+    entries = (mdp.probabilities[at], successors[at], rewards[at])
+    columns: tuple[npt.NDArray[Any], ...] = (*at[:2], *entries)
+    for s, a, p, successor, reward in zip(*(column.tolist() for column in columns), strict=True):
+        following = s if successor == n_states else successor
+        table[s][a].append((p, following, reward, end[successor]))
     return table
 
 

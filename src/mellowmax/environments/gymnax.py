@@ -2,9 +2,9 @@
 
 gymnax's functions return the observation with the state: `env.reset_env(key, params)` returns the
 observation and the state, `env.step_env(key, state, action, params)` both, then the reward, whether
-the episode has ended, and a dictionary. Here the state holds both, so that `observe` looks up what
-the environment has said: no observation is computed twice, and one that is drawn at random is drawn
-once. Nothing is imported from gymnax.
+the episode has ended, and a dictionary. Here the state has both, and `observe` returns the
+observation that came with the state: it is not computed again, nor drawn again if it is random.
+Nothing is imported from gymnax.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class GymnaxEnvironment:
 
     @property
     def name(self) -> str:
-        """What checkpoints call it."""
+        """The name in checkpoints."""
         return f"gymnax {self.env.name}"
 
     def reset(self, key: jax.Array, params: GymnaxParams) -> GymnaxState:
@@ -60,8 +60,8 @@ class GymnaxEnvironment:
     ) -> tuple[GymnaxState, jax.Array, jax.Array]:
         """The next state, the reward, and whether the episode has ended.
 
-        Before gymnax 1.0 an episode has ended where it was cut off, too; since then that is left to
-        the `max_steps` of the `FunctionalEnvironment`.
+        Before gymnax 1.0 an episode that is cut off has ended too. Since then the `max_steps` of
+        the `FunctionalEnvironment` is the only limit.
         """
         observation, after, reward, ended, _ = self.env.step_env(
             key, state.state, action, params.params

@@ -13,11 +13,11 @@ __all__ = ["TaxiPicture"]
 Pixels = npt.NDArray[np.uint8]
 
 CELL = 48
-"""Pixels that a cell is wide and high."""
+"""The width and height of a cell in pixels."""
 FINE = 4
-"""How many times as large a tile is drawn, to be smooth when it is made small."""
+"""The factor by which a tile is drawn larger, to be smooth after it is scaled down."""
 
-# Okabe and Ito's colours, which differ in lightness too: they can be told apart without colour.
+# Okabe and Ito's colours, which differ in lightness too: they can be distinguished without colour.
 FLOOR, LINE, WALL, TEXT = "#ffffff", "#c4c4c4", "#33373d", "#1a1a1a"
 START, DESTINATION = "#ececec", "#b9e3d6"
 PASSENGER, TAXI, WINDOW = "#0072b2", "#f0b323", "#fdf3d8"
@@ -43,7 +43,7 @@ class TaxiPicture:
         self._taxis = [_taxi(count) for count in range(grid.n_passengers + 1)]
 
     def draw(self, state: int) -> Pixels:
-        """`[height, width, 3]`, a state in red, green and blue."""
+        """The picture of a state in red, green and blue, `[height, width, 3]`."""
         cell, picked = self.grid.decode(state)
         pixels = self._background.copy()
         for passenger, waits_in in enumerate(self.grid.passengers):
@@ -53,7 +53,7 @@ class TaxiPicture:
         return pixels
 
     def _put(self, pixels: Pixels, cell: int, tile: npt.NDArray[np.float32]) -> None:
-        """Lay a tile over a cell: its colour times its opacity, and what of the cell it lets by."""
+        """Lay a tile over a cell, which remains visible where the tile is not opaque."""
         row, column = self._corners[cell]
         part = pixels[row : row + CELL - 1, column : column + CELL - 1]
         part[...] = tile[..., :3] + part * tile[..., 3:] + 0.5
@@ -85,7 +85,7 @@ def _passenger() -> npt.NDArray[np.float32]:
 
 
 def _taxi(count: int) -> npt.NDArray[np.float32]:
-    """A car from the side with the number of passengers on its door."""
+    """A tile with a car from the side, and the number of passengers on its door."""
     image, draw = _sheet()
     outline, width = TEXT, round(0.03 * CELL * FINE)
     roof = [(0.22, 0.46), (0.33, 0.22), (0.67, 0.22), (0.78, 0.46)]
@@ -110,7 +110,7 @@ def _sheet() -> tuple[Image.Image, ImageDraw.ImageDraw]:
 
 
 def _scaled(*parts: float) -> tuple[float, ...]:
-    """Pixels on a sheet from parts of a cell."""
+    """Coordinates on a sheet in pixels, from fractions of a cell."""
     return tuple(part * (CELL - 1) * FINE for part in parts)
 
 
@@ -118,13 +118,13 @@ def _write(
     draw: ImageDraw.ImageDraw, x: float, y: float, text: str, size: float, colour: str
 ) -> None:
     font = ImageFont.load_default(size=size * CELL * FINE)
-    place = (x * (CELL - 1) * FINE, y * (CELL - 1) * FINE)
+    position = (x * (CELL - 1) * FINE, y * (CELL - 1) * FINE)
     stroke = 0.012 * CELL * FINE
-    draw.text(place, text, colour, font, anchor="mm", stroke_width=stroke, stroke_fill=colour)
+    draw.text(position, text, colour, font, anchor="mm", stroke_width=stroke, stroke_fill=colour)
 
 
 def _tile(image: Image.Image) -> npt.NDArray[np.float32]:
-    """`[height, width, 4]`, colour times opacity and the rest that the opacity leaves."""
+    """A tile from a sheet, `[height, width, 4]`: colour times opacity, and 1 minus opacity."""
     small = image.resize((CELL - 1, CELL - 1), Image.Resampling.BOX)  # in RGBa, so edges stay clean
     values = np.array(small, np.float32)
     opacity = values[..., 3:] / 255

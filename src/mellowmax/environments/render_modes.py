@@ -1,6 +1,6 @@
 """What the Gymnasium environments share in rendering: the checks of `render_mode` and its errors.
 
-Whoever uses it has imported Gymnasium before, or said that it is missing.
+The modules that use it have imported Gymnasium before, or raised an error if it is not installed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["check_mode", "check_started", "needs_pillow", "warn_of_no_mode"]
 
 
 def check_mode(mode: str | None, modes: list[str]) -> str | None:
-    """A render mode that is None or one of some, or an error."""
+    """A render mode, or an error if it is neither None nor one of `modes`."""
     if mode is None or (isinstance(mode, str) and mode in modes):
         return mode
     error = ValueError if isinstance(mode, str) else TypeError

@@ -12,7 +12,7 @@ the MDP's own tables, laid out so that a step is one lookup: a uniform number is
 cumulative probabilities of the branches. `start` and `move` are the same functions of that uniform
 number, for loops that draw their random numbers in bulk.
 
-Numbers are float32: a probability is right to 6e-8.
+Numbers are float32, so the probabilities have an error of up to 6e-8.
 """
 
 from __future__ import annotations
@@ -54,22 +54,22 @@ class Params:
     terminated: Table
     """`[S, A, K]`: does the branch end the episode?"""
     allowed: Table | None
-    """`[S, A]`, the actions there are; None for all."""
+    """`[S, A]`: is the action allowed in the state? None if all are."""
     starts: Table
     """`[M]`, int32: the states where an episode can begin."""
     start_cumulative: Table
     """`[M]`: the probability of this one or one before it; the last is infinity."""
     discount: Table | np.float32
-    """What the reward of the next step is worth to a learner that has no discount of its own."""
+    """The discount of a learner that has none of its own."""
 
     @property
     def n_states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return int(self.successors.shape[0])
 
     @property
     def n_actions(self) -> int:
-        """How many actions there are."""
+        """The number of actions."""
         return int(self.successors.shape[1])
 
     def __repr__(self) -> str:
@@ -139,8 +139,8 @@ def _branches(mdp: MDP) -> tuple[npt.NDArray[np.int32], Floats, Floats]:
 def cumulative(probabilities: ArrayLike) -> npt.NDArray[np.float32]:
     """Cumulative sums along the last axis; infinity from the last positive probability on.
 
-    So as many of them as a uniform number from [0, 1) reaches, `(uniform >= cumulative).sum()`, is
-    an index with its probability, and never one whose probability is 0.
+    For a uniform number in [0, 1), `(uniform >= cumulative).sum()` is each index with its
+    probability, and never an index whose probability is 0.
     """
     each = checks.numbers("probabilities", probabilities)
     if each.ndim == 0 or each.shape[-1] == 0:
@@ -170,7 +170,7 @@ def step(key: jax.Array, state: Scalar, action: Scalar, params: Params) -> Step:
         key: a JAX key.
         state: a state; a terminal one is never left.
         action: an action that is allowed there.
-        params: the environment.
+        params: the parameters of the environment.
 
     Returns:
         The next state (`S` where the episode ends in no state), the reward, and whether the episode

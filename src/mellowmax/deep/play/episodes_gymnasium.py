@@ -29,7 +29,7 @@ from .player import EVERY_LANE, WIDTH
 
 if TYPE_CHECKING:
     from ...environments.fleet.fleet import Fleet
-    from ...environments.fleet.resting import Resting
+    from ...environments.fleet.vector_adapter import VectorAdapter
 
 __all__ = ["GymnasiumEpisodes"]
 
@@ -92,7 +92,7 @@ class GymnasiumEpisodes:
 class _Games:
     """The episodes that are under way: `B` of each lane that has a run, each at its own step."""
 
-    def __init__(self, fleet: Fleet | Resting, sizes: tuple[int, int, int]) -> None:
+    def __init__(self, fleet: Fleet | VectorAdapter, sizes: tuple[int, int, int]) -> None:
         from ...environments.fleet.worker import REST
 
         self.fleet = fleet

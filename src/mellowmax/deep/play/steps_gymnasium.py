@@ -24,7 +24,7 @@ from .player import check_finite
 
 if TYPE_CHECKING:
     from ...environments.fleet.fleet import Fleet
-    from ...environments.fleet.resting import Resting
+    from ...environments.fleet.vector_adapter import VectorAdapter
 
 __all__ = ["GymnasiumSteps"]
 
@@ -148,7 +148,7 @@ class _Game:
 
     def __init__(
         self,
-        fleet: Fleet | Resting,
+        fleet: Fleet | VectorAdapter,
         keys: jax.Array,
         steps: int,
         episode: _Episode,

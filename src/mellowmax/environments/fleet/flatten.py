@@ -1,6 +1,6 @@
-"""Environments as a network takes them: an observation is a vector, and actions count from 0.
+"""Environments in the form that a network takes: vectors as observations, actions from 0 on.
 
-What is made here is sent to the processes of a fleet, so nothing here imports JAX.
+The processes of a fleet import this module, so nothing here imports JAX.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def make_flat(
     A state that is a number becomes one-hot.
 
     Args:
-        environment: an id, or what makes an environment.
-        options: Gymnasium's own, for an id.
+        environment: an id, or a function that makes an environment.
+        options: further arguments of `gymnasium.make`, for an id.
 
     Raises:
         ValueError: for an environment that does not exist, whose observations have no fixed size,
@@ -44,16 +44,16 @@ def make_flat(
     if not isinstance(env, gymnasium.Env):
         rule = "`environment` must make a Gymnasium environment"
         raise ValueError(f"{rule}, got one that makes {shown(env)}")
-    seen, actions = env.observation_space, env.action_space
+    space, actions = env.observation_space, env.action_space
     if not isinstance(actions, gymnasium.spaces.Discrete):
         env.close()
         raise ValueError(f"`environment` must have discrete actions, got {actions}")
-    if not seen.is_np_flattenable:
+    if not space.is_np_flattenable:
         env.close()
-        raise ValueError(f"`environment` must have observations of one size, got {seen}")
-    env = checked(env)  # before it is flattened, or a wrong shape would not be seen
+        raise ValueError(f"`environment` must have observations of one size, got {space}")
+    env = checked(env)  # before it is flattened, which would hide a wrong shape
     if actions.start != 0:
         counted = gymnasium.spaces.Discrete(actions.n)
         env = gymnasium.wrappers.TransformAction(env, lambda i: i + actions.start, counted)
-    is_vector = isinstance(seen, gymnasium.spaces.Box) and len(seen.shape) == 1
+    is_vector = isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1
     return env if is_vector else gymnasium.wrappers.FlattenObservation(env)

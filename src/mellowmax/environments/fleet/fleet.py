@@ -31,16 +31,16 @@ __all__ = ["Fleet"]
 class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """A Gymnasium vector environment whose environments can rest.
 
-    Gymnasium's own step every environment at every step, whether its episode is needed or not, in
-    one process or in one process each. Here a few processes have a share of them each, nothing is
-    reset by itself, and an environment whose action is -1 is left alone, with the reward 0: it
-    rests until `reset(seed=..., options={"reset_mask": mask})` begins another episode. What an
-    episode is depends on its seed and its actions alone.
+    Gymnasium's own vector environments step every environment at every step, in one process or in
+    a process for each. Here each of a few processes has a share of the environments. No environment
+    is reset by itself. One whose action is -1 rests: it is not stepped, and its reward is 0.
+    `reset(seed=..., options={"reset_mask": mask})` begins another episode. An episode depends on
+    its seed and its actions alone.
 
     Args:
         environment: an id, or a function without arguments that makes an environment.
-        num_envs: how many.
-        workers: how many processes to have; 0 to have them in this one.
+        num_envs: the number of environments.
+        workers: the number of processes; 0 to have the environments in this one.
 
     Raises:
         ValueError: for an argument that is not as above.
@@ -74,7 +74,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         env.close()
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        # Neighbours are alike, as the episodes of a run are: deal them out one by one.
+        # Neighbours are alike, such as the episodes of a run: each goes to another process.
         shares = [np.arange(k, num_envs, workers) for k in range(workers)]
         record = record_of(self.single_observation_space)
         self._group = None if workers else Group(one, num_envs)
@@ -97,8 +97,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Begin episodes.
 
         Args:
-            seed: for each environment; a number `n` for `n`, `n + 1` and so on; None to draw them.
-            options: `{"reset_mask": mask}` for those that are to begin an episode; else all.
+            seed: a seed for each environment; a number `n` stands for `n`, `n + 1` and so on; None
+                to draw the seeds.
+            options: `{"reset_mask": mask}` says which environments begin an episode, if not all.
 
         Returns:
             The observations, and `{}`.
@@ -128,10 +129,10 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             (self._group.reset if command == RESET else self._group.step)(numbers)
             return
         self._records["reward"] = 0.0
-        awake = [worker for worker in self._workers if (numbers[worker.share] != REST).any()]
-        for worker in awake:
+        needed = [worker for worker in self._workers if (numbers[worker.share] != REST).any()]
+        for worker in needed:
             worker.command(command, numbers[worker.share])
-        for worker in awake:
+        for worker in needed:
             self._records[worker.share] = worker.answer()
 
     def close_extras(self, **kwargs: object) -> None:
@@ -143,7 +144,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
 
 class _Worker:
-    """A process with a share of the environments, from this side."""
+    """A process with a share of the environments: it is sent commands, and its answers are read."""
 
     def __init__(
         self,
@@ -172,8 +173,8 @@ class _Worker:
     def wait(self) -> None:
         sign = self._answers.read(1)
         if sign != DONE:
-            said = self._answers.read().decode()
-            raise FailedEnvironmentError(said or "an environment failed: its process has ended")
+            error = self._answers.read().decode()
+            raise FailedEnvironmentError(error or "an environment failed: its process has ended")
 
     def command(self, command: bytes, numbers: npt.NDArray[np.int64]) -> None:
         try:

@@ -3,8 +3,8 @@
 It reads commands from its standard input and answers on its standard output, until the input ends;
 so it ends with the process that started it, however that one ends. First comes a function that
 makes an environment, pickled, and the number of environments. Then every command is a letter and a
-number for each environment. An answer is a sign and a record of each environment, or what failed,
-in one line.
+number for each environment. An answer is a sign and a record of each environment, or an error in
+one line.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ RESET, STEP = b"r", b"s"
 DONE, FAILED = b".", b"!"
 """The signs that an answer begins with."""
 REST = -1
-"""In the place of a seed or an action: leave this environment as it is."""
+"""Stands for a seed or an action: the environment is left as it is."""
 SIZE = struct.Struct("<q")
 """How the size of the pickled function is written."""
 
 
 class Group:
-    """A list of environments, and a record of what each of them said last.
+    """A list of environments, and a record of what each of them returned last.
 
     Args:
         make: makes an environment.
-        count: how many.
+        count: the number of environments.
     """
 
     def __init__(self, make: Callable[[], gymnasium.Env[Any, Any]], count: int) -> None:
@@ -91,7 +91,7 @@ class Group:
 
 
 def record_of(space: gymnasium.Space[Any]) -> np.dtype[Any]:
-    """The record of an environment with these observations: what it said last."""
+    """The dtype of a record, for environments with this space of observations."""
     return np.dtype(
         [
             ("observation", space.dtype, space.shape),
@@ -104,7 +104,7 @@ def record_of(space: gymnasium.Space[Any]) -> np.dtype[Any]:
 
 
 def serve(commands: BinaryIO, answers: BinaryIO) -> None:
-    """Do what is commanded, until there are no more commands."""
+    """Carry out commands until there are no more."""
     head = commands.read(SIZE.size)
     task = commands.read(SIZE.unpack(head)[0]) if len(head) == SIZE.size else b""
     if not task or len(task) < SIZE.unpack(head)[0]:
@@ -136,5 +136,5 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
         serve(sys.stdin.buffer, answers)
-    except BrokenPipeError:  # nobody is there any more
+    except BrokenPipeError:  # the process that started this one has ended
         os._exit(0)
