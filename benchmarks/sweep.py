@@ -15,9 +15,9 @@ from jax.sharding import PartitionSpec as P
 import mellowmax as mm
 from mellowmax.mdp import garnet
 from mellowmax.planning import solve
+from mellowmax.planning.bellman import action_values, values
 from mellowmax.planning.devices import STATES, mesh_of_one, on_every_device
-from mellowmax.planning.model import place
-from mellowmax.planning.sweep import action_values, values
+from mellowmax.planning.problem import place
 
 N_STATES, ACTIONS, BRANCHES = 10**6, 5, 5
 CALLS = 20

@@ -58,9 +58,9 @@ from .._common import checks
 from .._typing import Floats
 from ..mdp import MDP
 from ..softmax import Softmax
+from .bellman import action_values, values
 from .devices import STATES, largest, smallest
-from .model import Model
-from .sweep import action_values, values
+from .problem import Model
 
 __all__ = [
     "EVIDENCE_SPECS",

@@ -19,12 +19,12 @@ import numpy as np
 from jax.sharding import PartitionSpec as P
 
 from ..softmax import Max
+from .bellman import action_values, values
 from .bounds import Margins
 from .devices import largest, on_every_device
 from .loop import StoppingRule, evidence_of, iterate
 from .methods.newton import Newton
-from .model import Model, Problem
-from .sweep import action_values, values
+from .problem import Model, Problem
 
 __all__ = ["Horizon", "horizon"]
 

@@ -25,7 +25,7 @@ from .._typing import Floats
 from ..softmax import Softmax
 from .bounds import EVIDENCE_SPECS, Evidence
 from .devices import largest, partition_specs
-from .model import Model, Problem
+from .problem import Model, Problem
 from .solution import SolveProgress, Status
 
 __all__ = [

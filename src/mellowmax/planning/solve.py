@@ -73,7 +73,7 @@ from .devices import STATES, mesh_of_one
 from .horizon import horizon
 from .loop import Callback, StoppingRule, evidence_of, iterate
 from .methods import METHODS, Choice, choose
-from .model import Problem
+from .problem import Problem
 from .solution import NotConvergedError, Solution, Status
 
 __all__ = ["solve"]

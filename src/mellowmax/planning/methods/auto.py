@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._typing import Floats
 from ..loop import Method, Run, StoppingRule, iterate
-from ..model import Problem
+from ..problem import Problem
 from ..solution import Status
 from .newton import Newton
 from .shifted import Shifted

@@ -26,6 +26,7 @@ from jax.typing import ArrayLike
 
 from ..._typing import Floats
 from ...softmax import Softmax
+from ..bellman import action_values, values
 from ..bounds import EVIDENCE_SPECS, Evidence, of_sweep
 from ..devices import STATES, largest, mean, smallest
 from ..loop import (
@@ -37,8 +38,7 @@ from ..loop import (
     before_the_first_step,
     repeat,
 )
-from ..model import Model, Problem
-from ..sweep import action_values, values
+from ..problem import Model, Problem
 
 __all__ = [
     "CorrectedSweeps",

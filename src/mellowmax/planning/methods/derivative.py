@@ -15,8 +15,8 @@ import numpy as np
 
 from ..._typing import Shape
 from ...softmax import Softmax
-from ..model import Model
-from ..sweep import entries, expected, successor_values
+from ..bellman import entries, expected, successor_values
+from ..problem import Model
 
 __all__ = ["Derivative", "derivative", "times"]
 

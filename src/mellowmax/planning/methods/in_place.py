@@ -14,9 +14,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from ...softmax import Softmax
+from ..bellman import entries, successor_values, values
 from ..loop import Report, State, Steps, repeat
-from ..model import Model, Problem
-from ..sweep import entries, successor_values, values
+from ..problem import Model, Problem
 from .plain_sweep import PlainSweeps, cycle_check, watched
 
 __all__ = ["InPlace"]

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..devices import mean
-from ..model import Model
+from ..problem import Model
 from .corrected_sweep import Correction, excess
 from .derivative import Derivative, times
 

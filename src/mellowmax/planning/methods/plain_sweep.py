@@ -13,7 +13,7 @@ from ...softmax import Softmax
 from ..bounds import Evidence, of_action_values
 from ..devices import partition_specs
 from ..loop import Check, Method, State, before_the_first_step
-from ..model import Model, Problem
+from ..problem import Model, Problem
 from .cycles import Earlier, compared, since
 
 __all__ = ["PlainSweeps", "cycle_check", "watched"]

@@ -14,9 +14,9 @@ import jax
 from jax.typing import ArrayLike
 
 from ...softmax import Softmax
+from ..bellman import action_values
 from ..loop import Check, Report, State, Steps, repeat
-from ..model import Model, Problem
-from ..sweep import action_values
+from ..problem import Model, Problem
 from .corrected_sweep import CorrectedSweeps, LastSweep, has_rounded, shift, swept
 
 __all__ = ["Shifted"]

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from ...softmax import Softmax
+from ..bellman import action_values, values
 from ..devices import largest
 from ..loop import Report, State, Steps, repeat
-from ..model import Model, Problem
-from ..sweep import action_values, values
+from ..problem import Model, Problem
 from .plain_sweep import PlainSweeps, cycle_check, watched
 
 __all__ = ["Synchronous"]

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from ..softmax import Softmax
 from .devices import gather
-from .model import Model
+from .problem import Model
 
 __all__ = ["action_values", "entries", "expected", "successor_values", "values"]
 
