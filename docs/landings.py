@@ -20,7 +20,7 @@ import numpy as np
 
 from mellowmax import Mellowmax
 from mellowmax._typing import Floats
-from mellowmax.cli.film import Film
+from mellowmax.cli.gif import Film
 from mellowmax.deep import Policy, reinforce, train, watch
 from mellowmax.environments import lunar_lander
 from mellowmax.explorer import Block, landing

@@ -33,7 +33,7 @@ from PIL import Image
 from helpers import miniature
 from helpers.file_readers import RESUMED, Readers, train
 from mellowmax import Mellowmax
-from mellowmax.cli.film import COMMENT
+from mellowmax.cli.gif import COMMENT
 from mellowmax.experiments import plan, run
 from mellowmax.mdp import MDP, chain, two_state
 from mellowmax.planning import Solution

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from helpers.commands import call
 from mellowmax import deep
-from mellowmax.cli.film import check_film
+from mellowmax.cli.gif import check_film
 from mellowmax.experiments.store import read_cell
 from mellowmax.mdp import MDP
 from mellowmax.planning.solution import read_fields

@@ -23,7 +23,7 @@ from .._common.signals import exit_code, say_stopped
 from .._common.terminal import say, say_error
 from .._common.text import visible
 from ..softmax import SOFTMAXES, Softmax
-from .flags import with_flags
+from .error_names import with_flags
 
 __all__ = [
     "INTERRUPTED",

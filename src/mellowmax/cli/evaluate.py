@@ -12,7 +12,7 @@ from .._common import checks
 from .._common.schema import shown
 from .._common.text import shortened
 from .console import INTERRUPTED, errors_in_one_sentence, keep_compiled_programs
-from .film import check_film
+from .gif import check_film
 from .options import AsJson, Force, MaxSteps, Quiet, Seed, Workers, paths
 from .progress import time_left
 from .result import Result, print_result, progress_unless
@@ -69,7 +69,7 @@ def evaluate(
             keep_compiled_programs()
             from .. import deep
             from ..deep.environment_argument import environment_of
-            from .film import Film
+            from .gif import Film
 
             checks.whole("episodes", episodes, 1)
             checks.whole("seed", seed, 0, 2**32 - 1)

@@ -16,7 +16,7 @@ import typer.core
 
 from .._common.terminal import columns, say_error, wrapped
 from .console import output_arrives
-from .flags import CLICK, in_usage, name_of
+from .error_names import CLICK, in_usage, name_of
 
 __all__ = ["Command", "Commands"]
 
