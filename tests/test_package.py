@@ -24,8 +24,8 @@ IMPORTABLE = {"numpy", "array_api_compat"}
 # The packages in order: a module imports from its own package and from those on earlier lines.
 ORDER = (
     {"_typing"},
-    {"_rows"},
     {"_common"},
+    {"_rows"},
     {"operators"},
     {"policies"},
     {"softmax"},

@@ -11,7 +11,7 @@ import pytest
 import mellowmax as mm
 from helpers import adversarial
 from helpers.libraries import DEVICE, needs_torch
-from mellowmax._rows import ordinary, small
+from mellowmax._rows.quick import ordinary, small_batch
 
 torch = needs_torch(allow_module_level=True)
 FULL = {"backend": "aot_eager", "fullgraph": True}
@@ -48,14 +48,14 @@ def close(x, y, tolerance=1e-12):
 def asked(monkeypatch):
     """Did the kernels for ordinary rows know the answer? One truth value a question."""
     answers = []
-    ask = small._compute
+    ask = small_batch._compute
 
     def note(*arguments):
         known = ask(*arguments)
         answers.append(known is not None)
         return known
 
-    monkeypatch.setattr(small, "_compute", note)
+    monkeypatch.setattr(small_batch, "_compute", note)
     return answers
 
 

@@ -23,7 +23,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import operators, policies, softmax
-from ._rows.torch_compiler import allow_in_graph
+from ._rows.libraries.torch_compiler import allow_in_graph
 from .operators import *
 from .policies import *
 from .softmax import *

@@ -17,8 +17,9 @@ raises TypeError, a wrong value or shape ValueError.
 
 from __future__ import annotations
 
-from ._rows import distributions, values
-from ._rows.arguments import check_parameter, map_rows, reduce_rows
+from ._rows.arguments import check_parameter
+from ._rows.formulas import distributions, values
+from ._rows.rows import map_rows, reduce_rows
 from ._typing import ArrayT, Mask, Numbers, Parameter
 
 __all__ = [

@@ -12,18 +12,17 @@ from __future__ import annotations
 
 from array_api_compat import array_namespace
 
-from ._rows import distributions
 from ._rows.arguments import (
     check_key,
     check_parameter,
     check_probabilities,
     check_uniform,
-    map_rows,
-    move_axis,
-    reduce_rows,
 )
-from ._rows.libraries import truth, uniform
-from ._rows.temperature import temperature, temperature_by_omega, temperature_by_q
+from ._rows.formulas import distributions
+from ._rows.formulas.temperature import temperature, temperature_by_omega, temperature_by_q
+from ._rows.libraries.array_api import uniform
+from ._rows.libraries.tracing import truth
+from ._rows.rows import map_rows, move_axis, reduce_rows
 from ._typing import Actions, Array, ArrayT, Key, Mask, Namespace, Numbers, Parameter
 
 __all__ = [

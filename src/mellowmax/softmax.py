@@ -25,8 +25,8 @@ import numpy as np
 
 from . import operators, policies
 from ._common import checks
+from ._common.pytrees import register
 from ._rows.arguments import check_parameter
-from ._rows.pytrees import register
 from ._typing import Actions, ArrayLike, ArrayT, Key, Mask, Numbers, Parameter
 
 __all__ = ["SOFTMAXES", "Boltzmann", "EpsilonGreedy", "Max", "Mean", "Mellowmax", "Softmax"]

@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 
 from mellowmax import Max
 from mellowmax._common.gymnasium_ids import ENVIRONMENTS, register
-from mellowmax._rows.shown import shown
+from mellowmax._common.shown import shown
 from mellowmax.environments.gymnasium import MultiPassengerTaxi, TabularEnv, TwoState
 from mellowmax.mdp import MDP, chain, garnet, multi_passenger_taxi, random_mdp, two_state
 from mellowmax.planning import fixed_points

@@ -18,9 +18,8 @@ from typing import Any, SupportsIndex, cast
 import numpy as np
 import numpy.typing as npt
 
-from .._rows.arguments import check_unmasked
-from .._rows.shown import shown
 from .._typing import Bools, Floats, Shape
+from .shown import shown
 
 __all__ = [
     "array",
@@ -37,6 +36,7 @@ __all__ = [
     "raise_where",
     "real",
     "text",
+    "unmasked",
     "whole",
 ]
 
@@ -91,11 +91,22 @@ def file_path(name: str, value: object) -> Path:
 
 def array(name: str, values: object) -> npt.NDArray[Any]:
     """Anything array-like but a masked array, as NumPy has it."""
-    check_unmasked(name, values)
+    unmasked(name, values)
     try:
         return np.asarray(values)
     except ValueError as error:  # rows of different lengths
         raise ValueError(f"`{name}` must be an array, got a ragged list") from error
+
+
+def unmasked(name: str, *values: object) -> None:
+    """Raise for a masked array of NumPy's, or a list with one: its mask would be lost."""
+    for value in values:
+        if isinstance(value, np.ma.MaskedArray):
+            instead = ": say by `where` which actions count" if name == "q" else ""
+            rule = "must be an array without a mask of its own"
+            raise TypeError(f"`{name}` {rule}, got a numpy.ma.MaskedArray{instead}")
+        if isinstance(value, list | tuple):
+            unmasked(name, *value)
 
 
 def numbers(name: str, values: object) -> Floats:

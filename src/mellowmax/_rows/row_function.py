@@ -17,9 +17,10 @@ import numpy.typing as npt
 from array_api_compat import is_jax_namespace, is_numpy_namespace, is_torch_namespace
 
 from .._typing import Array, Namespace
-from . import in_kernel, ordinary
-from .gaps import are_ordinary, ordinary_rows
-from .libraries import is_traced
+from .formulas.gaps import are_ordinary, ordinary_rows
+from .libraries import pallas
+from .libraries.tracing import is_traced
+from .quick import ordinary
 
 if TYPE_CHECKING:
     import jax
@@ -84,8 +85,8 @@ class RowFunction:
 
     def __call__(self, xp: Namespace, *arrays: Array | None) -> Array:
         if is_jax_namespace(xp):
-            if in_kernel.is_in_kernel():
-                return self._all_rows_at_once(self.kernel, in_kernel.namespace(), *arrays)
+            if pallas.is_in_kernel():
+                return self._all_rows_at_once(self.kernel, pallas.namespace(), *arrays)
             return cast(Array, self._jax(*arrays))
         if is_numpy_namespace(xp):
             return self._numpy(*cast(Any, arrays))

@@ -22,7 +22,7 @@ from .._common import checks
 from .._common.discount import discount_of
 from .._common.evaluation import MAX_STEPS
 from .._common.extras import needed_by
-from .._rows.shown import shown
+from .._common.shown import shown
 from .episodes import Round
 from .network import Policy
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from jax import lax
 
-from .._rows.pytrees import pytree
+from .._common.pytrees import pytree
 from .._typing import Integers
 
 __all__ = ["CHUNK", "Episodes", "Round", "padded_length"]

@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from .._common import checks
+from .._common.shown import shown
 from .._rows.arguments import check_key
-from .._rows.shown import shown
 from .._typing import ArrayT, Mask, Namespace, Numbers
 from ..policies import boltzmann_log_policy, boltzmann_policy, choose, mellowmax_temperature
 from ..softmax import Mellowmax, Softmax

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._common import checks
-from .._rows.pytrees import pytree
+from .._common.pytrees import pytree
 from .._typing import ArrayLike
 
 __all__ = ["MAX_STEPS", "Params", "Step", "observe", "params", "reset", "step"]

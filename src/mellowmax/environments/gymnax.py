@@ -13,7 +13,7 @@ import dataclasses
 from typing import Any, NamedTuple
 
 from .._common.extras import needed_by
-from .._rows.shown import shown
+from .._common.shown import shown
 
 with needed_by("mellowmax.environments.gymnax", "jax"):
     import jax

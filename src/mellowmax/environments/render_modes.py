@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._rows.shown import shown
+from .._common.shown import shown
 
 if TYPE_CHECKING:
     import gymnasium

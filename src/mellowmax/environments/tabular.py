@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from .._common import checks
 from .._common.extras import needed_by
-from .._rows.pytrees import pytree
+from .._common.pytrees import pytree
 from .._typing import ArrayLike, Floats, Scalar
 from ..mdp import MDP
 from .initial_states import initial_states

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from .._common import checks
-from .._rows.shown import shown
+from .._common.shown import shown
 
 __all__ = [
     "BLOCK",

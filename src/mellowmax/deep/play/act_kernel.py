@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..._rows.in_kernel import in_kernel
+from ..._rows.libraries.pallas import in_kernel
 from ...policies import choose
 from ..network import Network, Policy
 

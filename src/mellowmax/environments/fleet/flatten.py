@@ -12,7 +12,7 @@ import gymnasium
 
 from ..._common.checked_environment import checked
 from ..._common.gymnasium_ids import make
-from ..._rows.shown import shown
+from ..._common.shown import shown
 
 __all__ = ["make_flat"]
 

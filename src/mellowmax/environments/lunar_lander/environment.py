@@ -11,7 +11,7 @@ import numpy as np
 from jax.custom_batching import custom_vmap
 
 from ..._common import checks
-from ..._rows.pytrees import pytree
+from ..._common.pytrees import pytree
 from ..._typing import ArrayLike
 from .arrays.vectors import Array
 from .devices.batch import step_packed

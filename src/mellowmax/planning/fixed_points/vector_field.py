@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..._common import checks
-from ..._rows.shown import shown
+from ..._common.shown import shown
 from ..._typing import ArrayLike, Floats
 from ...mdp import MDP
 from ...softmax import Softmax

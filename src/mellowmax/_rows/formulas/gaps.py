@@ -27,8 +27,9 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .._typing import Array, Namespace
-from .libraries import add_up, decay, power_of_two, truth
+from ..._typing import Array, Namespace
+from ..libraries.array_api import add_up, decay, power_of_two
+from ..libraries.tracing import truth
 
 __all__ = [
     "Gaps",

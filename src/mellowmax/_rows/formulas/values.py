@@ -7,8 +7,11 @@ own: its weights sum to 1, and can be negative.
 
 from __future__ import annotations
 
-from .._typing import Array, Namespace
-from . import distributions, one_pass, ordinary
+from ..._typing import Array, Namespace
+from ..libraries.array_api import add_up
+from ..quick import one_pass, ordinary
+from ..row_function import RowFunction
+from . import distributions
 from .gaps import (
     Gaps,
     boltzmann_weights,
@@ -20,8 +23,6 @@ from .gaps import (
     unit_row,
     value_at,
 )
-from .libraries import add_up
-from .row_function import RowFunction
 
 __all__ = [
     "boltzmann",

@@ -30,8 +30,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from .._typing import Array, Namespace
-from . import ordinary
+from ..._typing import Array, Namespace
+from ..libraries.array_api import add_up
+from ..libraries.torch_compiler import define_search
+from ..libraries.tracing import truth
+from ..quick import ordinary
+from ..row_function import RowFunction
 from .gaps import (
     Gaps,
     UnitRow,
@@ -48,10 +52,7 @@ from .gaps import (
     units,
     without_weight,
 )
-from .libraries import add_up, truth
 from .root import find_root, number, weighted_actions
-from .row_function import RowFunction
-from .torch_compiler import define_search
 
 if TYPE_CHECKING:
     import torch

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .._typing import Array, Bools, DType, Floats, Shape
-from .libraries import as_number, holds_numbers
+from ..._typing import Array, Bools, DType, Floats, Shape
+from ..libraries.tracing import as_number, holds_numbers
 from .ordinary import Answer, Gradients, Kernel
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from .on_import import once_imported
+from ..._common.on_import import once_imported
 
 if TYPE_CHECKING:
     import torch

@@ -12,7 +12,7 @@ from hypothesis import example, given
 import mellowmax as mm
 from helpers import reference
 from helpers.awkward import many, parameters, rows
-from mellowmax._rows import one_pass
+from mellowmax._rows.quick import one_pass
 
 
 @jax.jit

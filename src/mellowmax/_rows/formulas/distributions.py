@@ -8,8 +8,10 @@ Mellowmax's policy is Boltzmann's too, at an inverse temperature of each row's o
 
 from __future__ import annotations
 
-from .._typing import Array, Namespace
-from . import ordinary
+from ..._typing import Array, Namespace
+from ..libraries.array_api import add_up
+from ..quick import ordinary
+from ..row_function import Kernel, RowFunction
 from .gaps import (
     Gaps,
     boltzmann_weights,
@@ -20,8 +22,6 @@ from .gaps import (
     normalised,
     without_weight,
 )
-from .libraries import add_up
-from .row_function import Kernel, RowFunction
 from .temperature import policy_exponents, policy_weights, relative_temperature
 
 __all__ = [

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from .._typing import Bools, Floats
-from .libraries import FEW_ACTIONS, add_up
+from ..._typing import Bools, Floats
+from ..libraries.array_api import FEW_ACTIONS, add_up
 
 __all__ = [
     "Answer",

@@ -12,8 +12,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from .._typing import Array, Namespace
-from .gaps import log_of_mean
+from ..._typing import Array, Namespace
+from ..formulas.gaps import log_of_mean
 
 if TYPE_CHECKING:
     import jax

@@ -7,7 +7,7 @@ import numpy as np
 
 import mellowmax as mm
 from helpers.awkward import awkward_rows
-from mellowmax._rows import root
+from mellowmax._rows.formulas import root
 
 
 def test_few_steps_are_enough(monkeypatch):

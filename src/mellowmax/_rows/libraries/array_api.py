@@ -1,23 +1,20 @@
 """What the Array API standard does not have, and each library does in its own way.
 
-- `truth`: is a condition known now, or only when a traced program runs?
-- `is_traced`, `is_symbol`, `holds_numbers`, `as_number`: the same of what PyTorch has;
 - `iterate`: a loop that leaves as soon as every row has converged;
 - `add_up`: a sum over actions;
 - `power_of_two`: the bits of a number without its digits;
 - `uniform`: random numbers.
 
-With `row_function`, which knows how each library compiles and differentiates, this is all that is
-written for one library; everything else is written once.
+With `row_function`, which knows how each library compiles and differentiates, this is where a
+formula meets a library; formulas themselves are written once.
 
 JAX and PyTorch are only ever imported for a caller who passed one of their arrays.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from array_api_compat import (
@@ -27,25 +24,17 @@ from array_api_compat import (
     is_torch_namespace,
 )
 
-from .._typing import Array, Key, Namespace, Shape
-from . import in_kernel
-from .in_kernel import State, frozen_step, is_in_kernel
-
-if TYPE_CHECKING:
-    import torch
+from ..._typing import Array, Key, Namespace, Shape
+from . import pallas
+from .pallas import State, frozen_step, is_in_kernel
 
 __all__ = [
     "Carry",
     "State",
     "add_up",
-    "as_number",
     "decay",
-    "holds_numbers",
-    "is_symbol",
-    "is_traced",
     "iterate",
     "power_of_two",
-    "truth",
     "uniform",
 ]
 
@@ -60,72 +49,6 @@ FEW_ACTIONS_TORCH = 64
 """`add_up` in PyTorch, whose own sums are cascades."""
 
 
-def truth(condition: Array | bool) -> bool | None:
-    """The value of a condition, or None while it is being traced and has none."""
-    if is_traced(condition):
-        return None
-    try:
-        return bool(condition)
-    except Exception as error:  # each library has its own class for this
-        if "Tracer" in type(error).__name__ or "vmap" in str(error):
-            return None
-        raise
-
-
-def is_traced(x: object) -> bool:
-    """Is it a tensor that stands for numbers in a program that PyTorch compiles or exports?
-
-    To ask such a tensor for its truth would leave a trace in that program, or is an error.
-    """
-    if not type(x).__module__.startswith("torch"):
-        return False
-    import torch
-
-    wrappers = torch._C._functorch
-    while wrappers.is_functorch_wrapped_tensor(x):
-        x = wrappers.get_unwrapped(x)
-    is_plain = type(x) in (torch.Tensor, torch.nn.Parameter) and not cast(Any, x).is_meta
-    return not is_plain or torch._C._len_torch_dispatch_stack() > 0
-
-
-def as_number(x: object) -> float | None:
-    """A number, or a tensor that holds one, as a plain number; None for anything else."""
-    if type(x) in (float, int):
-        try:
-            return float(cast(float, x))
-        except OverflowError:  # of an integer
-            return None
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(x, torch.Tensor) or x.ndim or not x.is_floating_point():
-        return None
-    return float(x.detach()) if holds_numbers(x) else None
-
-
-def is_symbol(x: object) -> bool:
-    """Is it a number that PyTorch's compiler takes for a variable?"""
-    return type(x).__name__ in ("SymFloat", "SymInt")
-
-
-def holds_numbers(x: torch.Tensor) -> bool:
-    """Are the numbers of a tensor there, and does nothing follow what is done with it but autograd?
-
-    Not so for `torch.compile`, `torch.export` and `make_fx`, for `torch.func`, for forward-mode
-    derivatives, for a trace of `torch.jit`, and on the meta device.
-    """
-    import torch
-
-    return (
-        type(x) in (torch.Tensor, torch.nn.Parameter)
-        and x.layout is torch.strided
-        and not x.is_meta
-        and torch._C._has_storage(x)
-        and not torch._C._are_functorch_transforms_active()
-        and not torch._C._len_torch_dispatch_stack()
-        and torch.autograd.forward_ad._current_level < 0
-        and torch._C._get_tracing_state() is None
-    )
-
-
 def iterate(
     xp: Namespace, step: Callable[[State], tuple[State, Array]], state: State, limit: int
 ) -> State:
@@ -135,7 +58,7 @@ def iterate(
     as it is once it is done, so that its last digit does not depend on the rows beside it.
     """
     if is_in_kernel():
-        return in_kernel.iterate(step, state, limit)
+        return pallas.iterate(step, state, limit)
     if is_jax_namespace(xp):
         import jax
 

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from mellowmax._rows.pytrees import register
+from mellowmax._common.pytrees import register
 
 
 def test_pairs_made_before_jax_is_imported_are_data_to_it():

@@ -14,9 +14,10 @@ every sum: nothing leaves the range of numbers however near the policy is to the
 
 from __future__ import annotations
 
-from .._typing import Array, Namespace
+from ..._typing import Array, Namespace
+from ..libraries.array_api import State, add_up, iterate
+from ..libraries.tracing import truth
 from .gaps import Gaps, count, infinitely_wide
-from .libraries import State, add_up, iterate, truth
 
 __all__ = ["find_root", "number", "weighted_actions"]
 

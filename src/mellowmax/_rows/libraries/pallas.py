@@ -11,7 +11,7 @@ import contextvars
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from .._typing import Array, Namespace
+from ..._typing import Array, Namespace
 
 if TYPE_CHECKING:
     import jax
@@ -63,7 +63,7 @@ def namespace() -> Namespace:
 
 
 def iterate(step: Callable[[State], tuple[State, Array]], state: State, limit: int) -> State:
-    """`libraries.iterate` within a kernel.
+    """`array_api.iterate` within a kernel.
 
     Whether all is done is a number of the block: the condition of a loop can hold no more.
     """

@@ -1,0 +1,1 @@
+"""What differs between array libraries: the standard's gaps, tracing, kernels and compilers."""

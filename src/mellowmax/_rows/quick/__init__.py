@@ -1,0 +1,1 @@
+"""Quicker ways to the same results: small batches, and one pass over a row on an accelerator."""

@@ -1,0 +1,200 @@
+"""From what a caller passes to rows that a formula understands, and back.
+
+Values of any shape and library become `[rows, actions]` in a floating dtype to compute in; the
+result goes back to the caller's shape, dtype and device.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_array_api_obj
+
+from .._common.checks import unmasked
+from .._common.shown import shown
+from .._typing import Array, ArrayLike, ArrayT, Mask, Namespace, Numbers, Parameter, Shape
+from .arguments import (
+    array_if_lists,
+    beside,
+    broadcast,
+    check_axis,
+    in_one_library,
+    truth_values,
+)
+from .libraries.tracing import truth
+from .quick import small_batch
+
+if TYPE_CHECKING:
+    from .row_function import RowFunction
+
+__all__ = ["map_rows", "move_axis", "reduce_rows"]
+
+
+def reduce_rows(
+    function: RowFunction,
+    q: ArrayT | Numbers,
+    parameter: Parameter = 0.0,
+    *,
+    name: str = "",
+    axis: int = -1,
+    where: Mask = None,
+    keepdims: bool = False,
+) -> ArrayT:
+    """One number for each row: `function(xp, q, parameter, where)` along `axis`.
+
+    `name` is that of the parameter.
+    """
+
+    def of_any(q: ArrayLike, parameter: Parameter) -> Array:
+        rows = _Rows(q, parameter, name, axis, where)
+        result = rows.xp.reshape(rows.apply(function), rows.shape)
+        return rows.xp.expand_dims(result, axis=rows.axis) if keepdims else result
+
+    q, where = array_if_lists(q), truth_values(where)
+    result = small_batch.answer(function.ordinary, q, parameter, axis, where, of_any, keepdims)
+    if result is None:
+        result = of_any(q, parameter)
+    return cast(ArrayT, result if result.ndim else result[()])  # NumPy's own give a scalar here
+
+
+def map_rows(
+    function: RowFunction,
+    q: ArrayT | Numbers,
+    parameter: Parameter = 0.0,
+    *,
+    name: str = "",
+    axis: int = -1,
+    where: Mask = None,
+) -> ArrayT:
+    """One number for each action: `function(xp, q, parameter, where)` along `axis`.
+
+    `name` is that of the parameter.
+    """
+
+    def of_any(q: ArrayLike, parameter: Parameter) -> Array:
+        rows = _Rows(q, parameter, name, axis, where)
+        actions_last = rows.xp.reshape(rows.apply(function), (*rows.shape, rows.n_actions))
+        return move_axis(rows.xp, actions_last, -1, rows.axis)
+
+    q, where = array_if_lists(q), truth_values(where)
+    result = small_batch.answer(function.ordinary, q, parameter, axis, where, of_any)
+    return cast(ArrayT, of_any(q, parameter) if result is None else result)
+
+
+def move_axis(xp: Namespace, x: Array, source: int, target: int) -> Array:
+    """`x` with one axis moved; `moveaxis` itself is not to be had under PyTorch's `vmap`."""
+    order = list(range(x.ndim))
+    order.insert(target % x.ndim, order.pop(source % x.ndim))
+    return x if order == sorted(order) else xp.permute_dims(x, tuple(order))
+
+
+class _Rows:
+    """A caller's arguments as rows, and the way back.
+
+    Attributes:
+        xp: the functions of the caller's library.
+        shape: of the result without the actions: the axes of `q` but `axis`, broadcast against the
+            parameter.
+        axis: where the actions are, counted from the end.
+        n_actions: how many there are.
+        dtype: of the result; the rows themselves are in single precision at least.
+    """
+
+    def __init__(
+        self, q: ArrayLike, parameter: Parameter, name: str, axis: int, where: Mask
+    ) -> None:
+        unmasked("q", q)
+        unmasked("where", where)
+        values, parameter, mask = in_one_library({"q": q, name: parameter, "where": where})
+        self.xp = xp = cast(Namespace, array_namespace(values))
+        if xp.isdtype(values.dtype, ("bool", "integral")):
+            kinds = xp.__array_namespace_info__().default_dtypes(device=device(values))
+            values = xp.astype(values, kinds["real floating"])
+        elif not xp.isdtype(values.dtype, "real floating"):
+            raise TypeError(f"`q` must be real numbers, got an array of {values.dtype}")
+        if xp.finfo(values.dtype).bits > 64:
+            rule = "must be numbers of at most 64 bits"
+            raise TypeError(f"`q` {rule}, got an array of {values.dtype}")
+        self.dtype = values.dtype
+        if xp.finfo(values.dtype).bits < 32:  # half precision is computed in single
+            values = xp.astype(values, xp.float32)
+        if mask is not None:
+            if not is_array_api_obj(mask):
+                raise TypeError(f"`where` must be a boolean array, got {shown(where)}")
+            if not xp.isdtype(mask.dtype, "bool"):
+                rule = "must be boolean, or integers that are 0 or 1"
+                raise TypeError(f"`where` {rule}, got an array of {mask.dtype}")
+            shape = broadcast("where", tuple(mask.shape), "`q`", tuple(values.shape))
+            values, mask = xp.broadcast_to(values, shape), xp.broadcast_to(mask, shape)
+        ndim, shape = values.ndim, tuple(values.shape)
+        if ndim == 0:
+            raise ValueError(f"`q` must have an axis of actions, got the number {q}")
+        self.axis = check_axis(axis, ndim)  # from the end: a parameter may add axes in front
+        self.n_actions = shape[axis]
+        if self.n_actions == 0:
+            raise ValueError(f"`q` must have at least one action, got the shape {shape}")
+        rest = list(shape)
+        del rest[axis]
+        number = beside(xp, values, parameter)
+        self.shape = _shape_of_rows(name, tuple(number.shape), tuple(rest), self.axis)
+        self.q = self._actions_last(values)
+        self.parameter = self._one_a_row(number)
+        self.where = None if mask is None else self._actions_last(mask)
+        self.empty = None if self.where is None else self._rows_without_actions(self.where)
+
+    def _actions_last(self, x: Array) -> Array:
+        x = move_axis(self.xp, x, self.axis, -1)
+        x = self.xp.broadcast_to(x, (*self.shape, self.n_actions))
+        return self.xp.reshape(x, (math.prod(self.shape), self.n_actions))
+
+    def _one_a_row(self, parameter: Array) -> Array:
+        if parameter.ndim == 0:
+            return self.xp.reshape(parameter, (1, 1))
+        each = self.xp.broadcast_to(parameter, self.shape)
+        return self.xp.reshape(each, (math.prod(self.shape), 1))
+
+    def _rows_without_actions(self, where: Array) -> Array | None:
+        """Rows with no action left, while tracing; None if there is none, and an error if one."""
+        empty = ~self.xp.any(where, axis=1, keepdims=True)
+        found = truth(self.xp.any(empty))
+        if found:
+            row = int(self.xp.argmax(self.xp.astype(empty, self.xp.int8)))
+            index = tuple(int(i) for i in np.unravel_index(row, self.shape))
+            rule = "must leave an action in every row"
+            raise ValueError(f"`where` {rule}, got none in {index}: pass the other rows alone")
+        return empty if found is None else None
+
+    def apply(self, function: Callable[..., Array]) -> Array:
+        """The result of a function of rows, in the caller's dtype."""
+        with np.errstate(all="ignore"):  # infinities on the way are meant, and NaN propagates
+            result = function(self.xp, self.q, self.parameter, self.where)
+        if self.empty is not None:
+            result = self.xp.where(self.empty, self.xp.nan, result)
+        return result if result.dtype == self.dtype else self._in_half_precision(result)
+
+    def _in_half_precision(self, result: Array) -> Array:
+        """The result in the caller's dtype, in which a finite number stays finite."""
+        xp, info = self.xp, self.xp.finfo(self.dtype)
+        finite = xp.clip(result, float(info.min), float(info.max))
+        return xp.astype(xp.where(xp.isinf(result), result, finite), self.dtype)
+
+
+def _shape_of_rows(name: str, parameter: Shape, rows: Shape, axis: int) -> Shape:
+    """That of the rows, broadcast against the parameter.
+
+    A parameter that is laid out as the result with `keepdims` would be taken for another axis in
+    front of the rows, and each row would meet the parameters of all others.
+    """
+    if not parameter:
+        return rows
+    shape = broadcast(name, parameter, "the rows of `q`", rows)
+    if len(parameter) == len(rows) + 1 and math.prod(shape) > math.prod(rows) > 0:
+        kept = list(rows)
+        kept.insert(axis % len(parameter), 1)
+        if all(n in (1, m) for n, m in zip(parameter, kept, strict=True)):
+            rule = f"must have the shape {rows} of the rows of `q`, without the axis of the actions"
+            raise ValueError(f"`{name}` {rule}, got {parameter}")
+    return shape
