@@ -149,13 +149,6 @@ def test_progress_is_shown_unless_it_is_to_be_quiet(checkpoint, monkeypatch):
     assert seen[0][1] == "8 of 9 episodes, mean return 5"
 
 
-def test_the_time_left_leaves_out_the_compiling():
-    pace = command._Pace()
-    assert pace(deep.EvaluateProgress(10, 100, 1.5, 60.0)) == "10 of 100 episodes, mean return 1.5"
-    later = deep.EvaluateProgress(40, 100, 2.5, 63.0)
-    assert pace(later) == "40 of 100 episodes, mean return 2.5, about 0:00:06 left"
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

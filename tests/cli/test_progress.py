@@ -9,7 +9,8 @@ import pytest
 import rich.console
 
 from mellowmax.cli import progress
-from mellowmax.cli.progress import Bar, progress_display, time_left
+from mellowmax.cli.progress import Bar, Pace, progress_display, time_left
+from mellowmax.deep import EvaluateProgress, TrainProgress
 
 
 def test_elsewhere_there_is_a_line_every_five_seconds(monkeypatch, capsys):
@@ -77,3 +78,14 @@ def test_the_text_beside_a_bar_is_neither_cut_nor_broken_in_a_word(terminal, wid
 )
 def test_the_time_left_in_words(seconds, words):
     assert time_left(seconds).startswith(words)
+
+
+@pytest.mark.parametrize("kind", [EvaluateProgress, TrainProgress])
+def test_the_pace_leaves_out_the_compiling(kind):
+    pace, played = Pace(), {"played": 10} if kind is TrainProgress else {}
+    first = kind(episodes=110, total=200, mean_return=1.5, seconds=15.0, **played)
+    assert pace(first) == "110 of 200 episodes, mean return 1.5"
+    assert pace(first) == "110 of 200 episodes, mean return 1.5"  # two blocks may report the same
+    later = kind(episodes=130, total=200, mean_return=2.5, seconds=17.0, **played)
+    text = "130 of 200 episodes, mean return 2.5, 10 episodes/s, about 0:00:07 left"
+    assert pace(later) == text

@@ -373,16 +373,6 @@ def test_deep_q_learning_is_trained_resumed_shown_and_evaluated(tmp_path):
     assert_one_sentence(done, "`--target` was 9.0 and is 8.0")
 
 
-def test_the_pace_leaves_out_the_compiling():
-    pace = command._Pace()
-    first = deep.TrainProgress(episodes=110, total=200, mean_return=1.5, seconds=15.0, played=10)
-    assert pace(first) == "110 of 200 episodes, mean return 1.5"
-    assert pace(first) == "110 of 200 episodes, mean return 1.5"  # two blocks may report the same
-    later = deep.TrainProgress(episodes=130, total=200, mean_return=2.5, seconds=17.0, played=30)
-    text = "130 of 200 episodes, mean return 2.5, 10 episodes/s, about 0:00:07 left"
-    assert pace(later) == text
-
-
 def test_the_points_of_a_curve_are_means():
     at, means = block_means(np.array([1.0, 2.0, 3.0, 4.0, 5.0], np.float32), 2)
     assert at.tolist() == [1.0, 3.0, 4.5]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import Floats
-from .result import Result
+from .result import LAST, Result
 from .table import Table, column
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ __all__ = ["describe_model", "describe_solution", "describe_training", "sizes"]
 
 MOST_STATES, MOST_ACTIONS = 20, 8
 """The largest model whose numbers are printed, one line for each state."""
-LAST = 100
-"""How many episodes of each run the mean return at the end is taken over."""
 
 
 def _table(

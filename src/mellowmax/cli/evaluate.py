@@ -14,7 +14,7 @@ from .._common.text import shortened
 from .console import INTERRUPTED, errors_in_one_sentence, keep_compiled_programs
 from .gif import check_film
 from .options import AsJson, Force, MaxSteps, Quiet, Seed, Workers, paths
-from .progress import time_left
+from .progress import Pace
 from .result import Result, print_result, progress_unless
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def evaluate(
             if render is not None:
                 pictures = deep.watch(saved.policy, there, seed=seed, max_steps=max_steps)
                 film = Film(render, there, pictures)
-            pace = _Pace()
+            pace = Pace[deep.EvaluateProgress]()
             with progress_unless(quiet) as report:
 
                 def callback(progress: deep.EvaluateProgress) -> None:
@@ -153,25 +153,6 @@ def _environment_of(saved: deep.SavedPolicy) -> str:
         said = shortened(str(error), LONGEST)
         raise ValueError(f"{rule}, got none for {shown(saved.environment)}: {said}") from error
     return saved.environment
-
-
-class _Pace:
-    """How long it still takes, as far as it can be told."""
-
-    def __init__(self) -> None:
-        self.first: deep.EvaluateProgress | None = None
-        """The first episodes wait for programs to be compiled."""
-
-    def __call__(self, progress: deep.EvaluateProgress) -> str:
-        """The numbers, and the time left."""
-        text = f"{progress.episodes} of {progress.total} episodes"
-        text += f", mean return {progress.mean_return:.4g}"
-        first = self.first = self.first or progress
-        since = progress.episodes - first.episodes
-        if since == 0:
-            return text
-        each = (progress.seconds - first.seconds) / since
-        return f"{text}, {time_left(each * (progress.total - progress.episodes))}"
 
 
 def _check_fit(saved: deep.SavedPolicy, made: PlayableEnvironment, environment: str) -> None:

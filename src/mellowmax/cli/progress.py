@@ -12,12 +12,12 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from .._common.sudden_end import before_sudden_end, forget
 from .._common.terminal import say
 
-__all__ = ["Bar", "ProgressDisplay", "progress_display", "time_left"]
+__all__ = ["Bar", "Pace", "ProgressDisplay", "progress_display", "time_left"]
 
 SECONDS_BETWEEN_LINES = 5.0
 WIDEST_BAR = 40
@@ -100,6 +100,55 @@ class _Lines:
         if now - self.last >= SECONDS_BETWEEN_LINES or (name and share >= 1):
             self.last = now
             say(f"{name}: {text}" if name else text, file=sys.stderr)
+
+
+class _EpisodeProgress(Protocol):
+    """How far episodes have come, in training or in evaluation."""
+
+    @property
+    def episodes(self) -> int:
+        """The number of episodes so far, including those from before a command was resumed."""
+
+    @property
+    def total(self) -> int:
+        """The number of episodes at the end."""
+
+    @property
+    def mean_return(self) -> float:
+        """The mean return of the last ones, or of all."""
+
+    @property
+    def seconds(self) -> float:
+        """The time since the start."""
+
+
+_ProgressT = TypeVar("_ProgressT", bound=_EpisodeProgress)
+
+
+class Pace(Generic[_ProgressT]):
+    """How fast episodes are played, and how long the rest takes.
+
+    The episodes of the first report wait for programs to be compiled, so the pace is that of the
+    episodes after it.
+    """
+
+    def __init__(self) -> None:
+        self.first: _ProgressT | None = None
+        self.rate: float | None = None
+        """Episodes a second; None until some were played after the first report."""
+
+    def __call__(self, progress: _ProgressT) -> str:
+        """The numbers, and the time left as far as it can be told."""
+        text = f"{progress.episodes} of {progress.total} episodes"
+        if progress.episodes:
+            text += f", mean return {progress.mean_return:.4g}"
+        first = self.first = self.first or progress
+        since = progress.episodes - first.episodes
+        if since == 0:
+            return text
+        self.rate = since / max(progress.seconds - first.seconds, 1e-9)
+        left = time_left((progress.total - progress.episodes) / self.rate)
+        return f"{text}, {self.rate:.3g} episodes/s, {left}"
 
 
 def time_left(seconds: float) -> str:

@@ -21,7 +21,10 @@ from .console import print_rows
 from .progress import Bar, ProgressDisplay, progress_display
 from .table import Table
 
-__all__ = ["Result", "print_result", "progress_unless"]
+__all__ = ["LAST", "Result", "print_result", "progress_unless"]
+
+LAST = 100
+"""How many episodes of each run the mean return at the end of a training is taken over."""
 
 
 @dataclasses.dataclass(frozen=True)

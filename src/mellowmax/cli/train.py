@@ -40,8 +40,8 @@ from .options import (
     completion,
     paths,
 )
-from .progress import time_left
-from .result import Result, print_result, progress_unless
+from .progress import Pace
+from .result import LAST, Result, print_result, progress_unless
 
 if TYPE_CHECKING:
     from .. import deep
@@ -49,10 +49,6 @@ if TYPE_CHECKING:
 __all__ = ["train"]
 
 FILES = ("episodes.csv", "learning_curve.svg", "learning_curve.png")
-LAST = 100
-"""How many episodes of each run the mean return at the end is taken over."""
-
-
 ALGORITHMS = {
     "reinforce": ("batch", "baseline", "normalise", "reward_to_go", "through_temperature"),
     "dqn": (
@@ -184,7 +180,7 @@ def train(
         from .learning_curve import draw
 
         learner = getattr(deep, algorithm)(last_layer, discount=discount, **chosen)
-        pace = _Pace()
+        pace = Pace[deep.TrainProgress]()
         with early_end(remark) as stop:
             with progress_unless(quiet) as report:
 
@@ -219,7 +215,7 @@ def train(
                 "episodes": episodes,
                 "played": [len(run) for run in _returns(result)],
                 "mean_returns": _last_means(result),
-                "episodes_per_second": pace.rate,
+                "episodes_per_second": _rate(pace),
                 "written": str(out),
             }
             print_result(Result(rows, data), as_json=as_json, quiet=quiet)
@@ -250,29 +246,6 @@ def _is_training(out: Path) -> bool:
     return any(out.glob("runs-*.npz"))
 
 
-class _Pace:
-    """How fast episodes are played, and how long it still takes."""
-
-    def __init__(self) -> None:
-        self.first: deep.TrainProgress | None = None
-        self.rate: float | None = None
-        """Episodes a second, without the compiling before; None if none was played."""
-
-    def __call__(self, progress: deep.TrainProgress) -> str:
-        """The numbers, and the time left as far as it can be told."""
-        text = f"{progress.episodes} of {progress.total} episodes"
-        if progress.episodes:
-            text += f", mean return {progress.mean_return:.4g}"
-        first = self.first = self.first or progress
-        since = progress.played - first.played
-        if since == 0:  # the first batches wait for programs to be compiled
-            self.rate = progress.played / progress.seconds
-            return text
-        self.rate = since / max(progress.seconds - first.seconds, 1e-9)
-        left = time_left((progress.total - progress.episodes) / self.rate)
-        return f"{text}, {self.rate:.3g} episodes/s, {left}"
-
-
 def _returns(result: deep.DeepResult) -> list[npt.NDArray[np.float32]]:
     """The returns of the episodes that each run has played."""
     counts = (result.lengths > 0).sum(1)
@@ -284,7 +257,14 @@ def _last_means(result: deep.DeepResult) -> list[float]:
     return [float(run[-LAST:].mean(dtype=np.float64)) for run in _returns(result) if len(run)]
 
 
-def _rows(result: deep.DeepResult, pace: _Pace) -> list[tuple[str, str]]:
+def _rate(pace: Pace[deep.TrainProgress]) -> float | None:
+    """Episodes a second, with the compiling if there was one report; None if there was none."""
+    if pace.rate is not None or pace.first is None:
+        return pace.rate
+    return pace.first.played / pace.first.seconds
+
+
+def _rows(result: deep.DeepResult, pace: Pace[deep.TrainProgress]) -> list[tuple[str, str]]:
     """What came of the episodes, as names and texts."""
     runs, episodes = result.returns.shape
     returns, ends = _returns(result), _last_means(result)
@@ -297,8 +277,8 @@ def _rows(result: deep.DeepResult, pace: _Pace) -> list[tuple[str, str]]:
     if before := result.lengths.size if first is None else first.episodes - first.played:
         played += f", {before} of them from before"
     speed = "nothing was left to play"
-    if pace.rate is not None:
-        speed = f"{pace.rate:.3g} episodes a second"
+    if (rate := _rate(pace)) is not None:
+        speed = f"{rate:.3g} episodes a second"
     return [
         ("episodes", played),
         ("runs", str(runs)),
