@@ -39,7 +39,7 @@ CONFIG = Config(runs=1, other_runs=0, runs_of_a_row=1)
 
 def learner(batch):
     (name,) = cell_names(CONFIG)
-    return learner_of(settings(CONFIG, name), batch, CONFIG.hidden)
+    return learner_of(settings(CONFIG, name).assign(batch=batch), CONFIG.hidden)
 
 
 def trained(runs, batch, seconds, episodes, at_second=None):

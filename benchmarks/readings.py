@@ -54,11 +54,9 @@ from mellowmax.experiments.store import read_table, write_table
 
 
 class Kind(NamedTuple):
-    """Readings that can be trained in one program."""
+    """Readings that can be trained in one program: all have the same batch."""
 
     readings: Sequence[Reading]
-    batch: int = 10
-    """How many episodes there are between two updates."""
     epochs: int | None = None
     """How often the minibatches go through a batch; None for one step of Adam."""
     max_steps: int = 1000
@@ -69,7 +67,7 @@ def in_batches(size):
     """What is not as the paper states it, to see what it would take."""
     names = ("whole return", "reward to go", "reward to go, normalised")
     chosen = [r for r in READINGS if r.name in names and r.learning_rate == LEARNING_RATE]
-    return Kind([reading._replace(batch=size) for reading in chosen], batch=size)
+    return Kind([reading._replace(batch=size) for reading in chosen])
 
 
 def in_larger_batches(size):
@@ -81,7 +79,7 @@ def in_larger_batches(size):
         for temperature in ("held", "moves")
         for fallback in ("none", "overflow")
     ]
-    return Kind(readings, batch=size, seed=132)
+    return Kind(readings, seed=132)
 
 
 KINDS = {
@@ -124,9 +122,10 @@ def rows_of_readings(table):
 
 def trained(kind, runs, episodes, checkpoint, seconds):
     """The settings of a kind, and the mean returns and lengths in bins of their runs."""
-    readings, batch, epochs, max_steps, seed = KINDS[kind]
+    readings, epochs, max_steps, seed = KINDS[kind]
     table = settings(readings)
-    learner = learner_of(table, batch)
+    learner = learner_of(table)
+    batch = learner.batch
     if epochs is not None:
         options = {"batch": learner.batch, "hidden": learner.hidden, "reward_to_go": False}
         learner = reinforce(learner.softmax, discount=1.0, minibatch=32, epochs=epochs, **options)

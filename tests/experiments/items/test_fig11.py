@@ -88,7 +88,7 @@ def test_the_paper_s_scale_is_the_figure_s_and_the_parts_beside_it():
     numbered = [
         f"{part}-{i}" for part, n in (("figure", 4), ("finer-grid", 2)) for i in range(1, n + 1)
     ]
-    assert set(fig11.cells(WHOLE)) == {*numbered, "stated-rate", "temperature-held", "today"}
+    assert set(fig11.cells(WHOLE)) == {*numbered, "as-stated", "temperature-held", "today"}
     assert set(fig11.cells(QUICK)) == {"figure"}
     cells = {name: settings(WHOLE, name) for name in fig11.cells(WHOLE)}
     assert all(len(rows) * WHOLE.runs_of_a_row <= 1000 for rows in cells.values())
@@ -96,13 +96,13 @@ def test_the_paper_s_scale_is_the_figure_s_and_the_parts_beside_it():
     rows = pd.concat(cells.values())
     runs = rows.groupby("part").size() * WHOLE.runs_of_a_row
     assert runs["figure"] == 10 * 400
-    assert runs["stated rate"] == runs["today"] == 10 * 50
+    assert runs["as stated"] == runs["today"] == 10 * 50
     assert runs["temperature held"] == 5 * 50
     assert runs["finer grid"] == 30 * 50
     held = rows["part"] == "temperature held"
     np.testing.assert_array_equal(rows["through_temperature"], ~held)
     assert set(rows.loc[held, "policy"]) == {"mellowmax"}
-    stated = rows["part"] == "stated rate"
+    stated = rows["part"] == "as stated"
     np.testing.assert_array_equal(rows["learning_rate"], np.where(stated, 0.005, 0.001))
 
 
@@ -280,6 +280,29 @@ def test_the_quick_scale_shows_what_is_kept_and_compares_some_runs_with_it(cell)
     assert f"{check['standard_errors'].abs().max():.1f} standard errors" in origin
 
 
+def test_what_counts_is_near_the_paper_s_curves_to_the_last_episode(tables):
+    """Of four readings and two parts: one is too far, one too short, one was run as the figure."""
+    reading = dict.fromkeys(READING, 0) | {"reading": "r", "temperature": "t", "fallback": "f"}
+
+    def row(batch, part="compared", distance=29.0, episodes=40_000):
+        return {**reading, "batch": batch, "part": part, "distance": distance, "episodes": episodes}
+
+    rows = [row(1), row(2, distance=31.0), row(3, episodes=39_500), row(4), row(4, "figure")]
+    readings = pd.DataFrame([*rows, row(5, "as stated", 75.0)])
+    runs = tables["runs"].query("part == 'figure'")
+    each = [runs.drop(columns="part").assign(**{**reading, "batch": i}) for i in (1, 2, 3, 4)]
+    of_readings = pd.concat(each).assign(
+        episodes=lambda x: np.where(x["batch"] == 3, 39_500, 40_000)
+    )
+    of_readings["mean_return"] += np.where(of_readings["policy"] == "mellowmax", 100.0, 0.0)
+    found = fig11.counted(readings, of_readings, tables["runs"]).set_index("batch")
+    assert found["part"].to_dict() == {1: "compared", 4: "figure"}
+    assert found.loc[1, "difference"] == pytest.approx(found.loc[4, "difference"] + 100)
+    assert (found["at_edge"] == "boltzmann and mellowmax").all()  # the made-up runs rise to the end
+    corrected = np.minimum(1, sorted(found["p_value"]) * np.array([2, 1]))
+    np.testing.assert_allclose(sorted(found["corrected"]), corrected)
+
+
 def test_runs_that_are_not_whole_leave_it_undecided(tables):
     first = {**tables, "means": tables["means"].assign(episodes=7000)}
     curves = tables["curves"]
@@ -293,17 +316,24 @@ def test_runs_that_are_not_whole_leave_it_undecided(tables):
 
 def test_the_verdict_can_be_any(tables):
     def judged(difference, p_value, off=0.0):
-        curves, peaks = tables["curves"], tables["peaks"]
+        curves = tables["curves"]
         curves = curves.assign(mean_return=curves["paper"] + off)
-        peaks = peaks.assign(difference=difference, p_value=p_value)
-        return fig11.judge({**tables, "curves": curves, "peaks": peaks})
+        one = tables["peaks"].query("part == 'figure'").assign(distance=20.0)
+        counted = pd.concat([one] * len(difference) or [one.iloc[:0]], ignore_index=True)
+        counted = counted.assign(difference=difference, corrected=p_value)
+        return fig11.judge({**tables, "curves": curves, "counted": counted})
 
-    assert judged(9.0, 0.01).claims[-1].statement == verdict.PEAK
-    assert judged(9.0, 0.01).outcome is Outcome.REPRODUCED
-    assert judged(9.0, 0.06).outcome is Outcome.PARTLY
-    assert judged(-9.0, 0.01).outcome is Outcome.PARTLY
-    assert judged(9.0, 0.01, off=26.0).outcome is Outcome.PARTLY
-    assert judged(-9.0, 0.01, off=26.0).outcome is Outcome.NOT
+    assert judged([9.0], [0.01]).claims[-1].statement == verdict.PEAK
+    assert judged([9.0], [0.01]).outcome is Outcome.REPRODUCED
+    assert judged([9.0], [0.06]).outcome is Outcome.PARTLY
+    assert judged([-9.0], [0.01]).outcome is Outcome.PARTLY
+    assert judged([9.0], [0.01], off=26.0).outcome is Outcome.PARTLY
+    assert judged([-9.0], [0.01], off=26.0).outcome is Outcome.NOT
+    mixed = judged([9.0, 9.0], [0.01, 0.06], off=26.0)
+    assert mixed.claims[-1].ours.startswith("in 1 of 2 readings")
+    assert mixed.claims[-1].holds == "mixed"
+    assert mixed.outcome is Outcome.PARTLY
+    assert judged([], []).claims[-1].holds is None  # no reading is near enough
 
 
 def distance(rows):
@@ -352,8 +382,8 @@ def test_means_are_in_the_order_of_the_parameters(tables):
 
 def test_the_parts_that_are_readings_stand_beside_them(tables):
     readings = tables["readings"].set_index("part")
-    assert set(readings.index) == {verdict.COMPARED, "figure", "stated rate"}
-    for part, rate in (("figure", 0.001), ("stated rate", 0.005)):
+    assert set(readings.index) == {verdict.COMPARED, "figure", "as stated"}
+    for part, rate in (("figure", 0.001), ("as stated", 0.005)):
         row = readings.loc[part]
         assert (row["learning_rate"], row["episodes"]) == (rate, 40_000)
     curves = tables["curves"][tables["curves"]["part"] == "figure"]

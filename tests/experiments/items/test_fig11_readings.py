@@ -36,7 +36,7 @@ def one_of(reading, policy="boltzmann", parameter=2.0):
     """The learner of one row of the table of readings."""
     row = {"policy": policy, "parameter": parameter, "discount": reading.discount}
     row |= {"learning_rate": reading.learning_rate, **reading.weighing._asdict()}
-    learner = learner_of(pd.DataFrame([row]), BATCH, HIDDEN)
+    learner = learner_of(pd.DataFrame([row]).assign(batch=BATCH), HIDDEN)
     return jax.tree.map(lambda x: jnp.asarray(x[0], jnp.float32), learner)
 
 

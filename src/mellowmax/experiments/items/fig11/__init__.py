@@ -1,9 +1,9 @@
 """Figure 11: REINFORCE with a Boltzmann and with a mellowmax policy on Lunar Lander.
 
 The figure is the mean of 400 runs of 40,000 episodes for each of ten settings. The other parts
-train the same in today's environment, with the learning rate that the paper states, with
-mellowmax's inverse temperature held fixed, and over a finer grid of parameters. The runs of a cell
-are trained together. What they have learned is kept on disk, so a cell can be stopped at any moment
+train the same in today's environment, with the learning rate and the batch that the paper states,
+with the other gradient, and over a finer grid of parameters. The runs of a cell are trained
+together. What they have learned is kept on disk, so a cell can be stopped at any moment
 and resumed, also on another machine.
 
 The quick scale shows runs that were made at the paper's scale and are kept with the package. It
@@ -31,16 +31,18 @@ from .parts import (
     STATED,
     Config,
     cell_names,
+    figure_reading,
     height,
     settings,
+    stated_reading,
     with_whole_grid,
 )
-from .readings import LEARNING_RATE, READING, learner_of
+from .readings import READING, learner_of
 from .runs import BIN, keys_of, mean_curves, mean_returns, run_rows
-from .text import CAPTIONS, COLUMNS, DEVIATIONS, RULE, SETTINGS, SOURCE, TITLE
+from .text import CAPTIONS, COLUMNS, COUNTS, DEVIATIONS, RULE, SETTINGS, SOURCE, TITLE
 from .verdict import COMPARED, SHORT, judge, of_figure
 
-__all__ = [*NAMES, "distances", "resume"]
+__all__ = [*NAMES, "counted", "distances", "resume"]
 
 VERSION = 5
 SOLVED_RETURN = 200.0
@@ -84,7 +86,7 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
     table = settings(config, cell)
     result = train_in_cell(
         work,
-        learner_of(table, config.batch, config.hidden),
+        learner_of(table, config.hidden),
         lunar_lander.params(height=height(cell)),
         episodes=config.episodes,
         runs=config.runs_of_a_row,
@@ -116,11 +118,12 @@ def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.Da
         "runs": runs,
         "means": means,
         "peaks": comparisons.peaks(runs),
-        "gradients": comparisons.gradients(runs, FIGURE, HELD),
+        "gradients": comparisons.gradients(runs),
         "check": check,
         "measured": measured_at,
         "flights": measured("fig11_flights")[0],
-        "readings": _readings(curves),
+        "readings": (readings := _readings(curves)),
+        "counted": counted(readings, measured("fig11_readings_runs")[0], runs),
     }
     return {name: table.reindex(columns=list(COLUMNS[name])) for name, table in found.items()}
 
@@ -160,12 +163,12 @@ def _readings(curves: pd.DataFrame) -> pd.DataFrame:
     over the same episodes.
     """
     config, of_parts = SCALES["paper"], curves.drop(columns="paper")
-    rates = {FIGURE: config.learning_rate, STATED: LEARNING_RATE}
-    read: dict[str, Any] = {"reading": config.reading, "discount": config.discount}
-    read |= {"batch": config.batch, "temperature": "moves", "fallback": "none"}
+    readings = {FIGURE: figure_reading(config), STATED: stated_reading(config)}
     parts = {
-        part: of_parts[of_parts["part"] == part].assign(learning_rate=rate, **read)
-        for part, rate in rates.items()
+        part: of_parts[of_parts["part"] == part].assign(
+            reading=reading.name, **{name: getattr(reading, name) for name in READING[1:]}
+        )
+        for part, reading in readings.items()
     }
     tables = [distances(measured("fig11_readings")[0]).assign(part=COMPARED)]
     tables += [distances(rows).assign(part=part) for part, rows in parts.items()]
@@ -174,6 +177,34 @@ def _readings(curves: pd.DataFrame) -> pd.DataFrame:
     own = {last: distances(rows)["distance"].mean() for last, rows in up_to.items()}
     result["figure"] = result["episodes"].map(own)
     return result.sort_values("distance", key=lambda x: x / result["figure"], ignore_index=True)
+
+
+def counted(
+    readings: pd.DataFrame, runs_of_readings: pd.DataFrame, runs: pd.DataFrame
+) -> pd.DataFrame:
+    """The readings that the verdict rests on, and how the two policies compare in each.
+
+    Args:
+        readings: the distances of all readings and of the parts that use one.
+        runs_of_readings: what each run of a reading earned.
+        runs: what each run of the parts earned.
+    """
+    episodes = SCALES["paper"].episodes
+    near = readings[(readings["distance"] <= COUNTS) & (readings["episodes"] == episodes)]
+    of_parts = near["part"] != COMPARED
+    again = (
+        near[READING].apply(tuple, axis=1).isin(near.loc[of_parts, READING].apply(tuple, axis=1))
+    )
+    near = near[of_parts | ~again]  # a part has more runs than its reading had for the comparison
+    names = [*READING, "part"]
+    of_readings = runs_of_readings[runs_of_readings["episodes"] == episodes].assign(part=COMPARED)
+    found = pd.concat(
+        [
+            of_readings.merge(near[[*names, "distance"]], on=names),
+            runs.merge(near.loc[near["part"] != COMPARED, [*names, "distance"]], on="part"),
+        ]
+    )
+    return comparisons.peaks(found, [*names, "distance"])
 
 
 def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:

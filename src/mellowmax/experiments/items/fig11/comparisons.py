@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
-from ...intervals import difference, share_interval
+from ...intervals import difference, holm, share_interval
+from .parts import FIGURE, HELD, MOVES
 
 __all__ = ["SETTING", "check", "gradients", "means", "peaks"]
 
@@ -34,42 +38,61 @@ def means(runs: pd.DataFrame) -> pd.DataFrame:
     return result
 
 
-def peaks(runs: pd.DataFrame) -> pd.DataFrame:
+def peaks(runs: pd.DataFrame, keys: Sequence[str] = ("part",)) -> pd.DataFrame:
     """How much more mellowmax earns at its best parameter than Boltzmann at its own, by part.
 
     The best parameters are those of the runs with even numbers, and the returns are those of the
-    others: what was chosen as the best is not flattered by having been chosen.
-    """
-    rows = []
-    for part, group in runs.groupby("part", sort=False):
-        if group["policy"].nunique() < 2 or group["run"].nunique() < 4:
-            continue
-        chosen, tested = (group[group["run"] % 2 == odd] for odd in (0, 1))
-        of_settings = chosen.groupby(["policy", "parameter"])["mean_return"].mean()
-        best = {policy: of_settings[policy].idxmax() for policy in ("boltzmann", "mellowmax")}
-        boltzmann, mellowmax = (
-            tested[(tested["policy"] == policy) & (tested["parameter"] == parameter)]
-            for policy, parameter in best.items()
-        )
-        returns = mellowmax["mean_return"], boltzmann["mean_return"]
-        rows.append({"part": part, **best, **difference(*returns)})
-    return pd.DataFrame(rows)
-
-
-def gradients(runs: pd.DataFrame, through: str, held: str) -> pd.DataFrame:
-    """What the gradient through mellowmax's inverse temperature is worth, by omega.
+    others: what was chosen as the best is not flattered by having been chosen. P values are
+    corrected by Holm for the number of parts.
 
     Args:
         runs: a row for each run.
-        through: the part with the gradient through the inverse temperature.
-        held: the part with the inverse temperature held fixed.
+        keys: the columns that identify a part.
+    """
+    tested = [
+        (dict(zip(keys, part, strict=True)), group)
+        for part, group in runs.groupby(list(keys), sort=False)
+        if group["policy"].nunique() == 2 and group["run"].nunique() >= 4
+    ]
+    rows = pd.DataFrame([part | _peak(group, len(tested)) for part, group in tested])
+    return rows.assign(corrected=holm(rows["p_value"])) if len(rows) else rows
+
+
+def _peak(runs: pd.DataFrame, tests: int) -> dict[str, Any]:
+    """The best parameters of a part, and the difference between them."""
+    chosen, tested = (runs[runs["run"] % 2 == odd] for odd in (0, 1))
+    of_settings = chosen.groupby(["policy", "parameter"])["mean_return"].mean()
+    best, at_edge = {}, []
+    for policy in ("boltzmann", "mellowmax"):
+        of_policy = of_settings[policy]
+        best[policy] = of_policy.idxmax()
+        if best[policy] in (of_policy.index.min(), of_policy.index.max()):
+            at_edge.append(policy)
+    boltzmann, mellowmax = (
+        tested[(tested["policy"] == policy) & (tested["parameter"] == parameter)]
+        for policy, parameter in best.items()
+    )
+    found = difference(mellowmax["mean_return"], boltzmann["mean_return"], tests)
+    return best | {"at_edge": " and ".join(at_edge) or "none"} | found
+
+
+def gradients(runs: pd.DataFrame) -> pd.DataFrame:
+    """What the gradient through mellowmax's inverse temperature is worth, by omega.
+
+    One of the two parts that are compared is the figure, the other the part called after what the
+    inverse temperature does there.
+
+    Args:
+        runs: a row for each run.
     """
     of_policy = runs[runs["policy"] == "mellowmax"]
-    with_it, without = (of_policy[of_policy["part"] == part] for part in (through, held))
+    parts = {part: of_policy[of_policy["part"] == part] for part in (FIGURE, HELD, MOVES)}
+    held = parts[FIGURE] if parts[HELD].empty else parts[HELD]
+    moves = parts[FIGURE] if parts[MOVES].empty else parts[MOVES]
     rows = []
-    for omega in sorted(without["parameter"].unique()):
+    for omega in sorted({*held["parameter"]} & {*moves["parameter"]}) if held is not moves else ():
         one, other = (
-            group.loc[group["parameter"] == omega, "mean_return"] for group in (with_it, without)
+            group.loc[group["parameter"] == omega, "mean_return"] for group in (moves, held)
         )
         row = {"omega": omega, "through": one.mean(), "held": other.mean()}
         rows.append(row | difference(one, other))

@@ -1,8 +1,9 @@
 """What is trained for figure 11, part by part.
 
-The figure itself is ten settings in the environment of the paper's time. The other parts are the
-same in today's environment, with the learning rate that the paper states, with mellowmax's inverse
-temperature held fixed, and over a finer grid of parameters.
+The figure itself is ten settings in the environment of the paper's time, by one reading of what the
+paper leaves open. The other parts are the same in today's environment, with the learning rate and
+the batch that the paper states, with the other gradient (mellowmax's inverse temperature held
+fixed, or moving), and over a finer grid of parameters.
 """
 
 from __future__ import annotations
@@ -13,30 +14,34 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .readings import AT_USUAL_RATE, LEARNING_RATE, READINGS, USUAL_RATE
+from .readings import BATCH, LEARNING_RATE, READINGS, USUAL_RATE, Reading
 from .runs import setting_rows
 
 __all__ = [
     "FIGURE",
     "FINER",
     "HELD",
+    "MOVES",
     "STATED",
     "TODAY",
     "Config",
     "cell_names",
     "height",
+    "figure_reading",
     "settings",
+    "stated_reading",
     "with_whole_grid",
 ]
 
-FIGURE, TODAY, STATED, HELD, FINER = (
+FIGURE, TODAY, STATED, HELD, MOVES, FINER = (
     "figure",
     "today",
-    "stated rate",
+    "as stated",
     "temperature held",
+    "temperature moves",
     "finer grid",
 )
-"""The parts."""
+"""The parts; of `HELD` and `MOVES` there is the one that the figure is not."""
 RUNS_OF_A_CELL = 1000
 """How many runs are trained together: their checkpoint has a few megabytes, and a GPU takes several
 processes with as many each."""
@@ -60,8 +65,8 @@ class Config:
     """Parameters of each policy in the finer grid: betas in steps of 0.5, omegas of 1; ours."""
     episodes: int = 40_000
     """Section 7.3."""
-    batch: int = 10
-    """Section 7.3."""
+    batch: int = BATCH
+    """Episodes of an update in that reading (section 7.3)."""
     hidden: int = 16
     """Units of the hidden layer (section 7.3)."""
     reading: str = "reward to go, others as baseline"
@@ -70,6 +75,10 @@ class Config:
     """The discount of that reading."""
     learning_rate: float = USUAL_RATE
     """The learning rate of that reading; section 7.3 states another."""
+    temperature: str = "moves"
+    """Mellowmax's inverse temperature in the gradient of that reading: it moves, or is held."""
+    fallback: str = "none"
+    """Where mellowmax's policy falls back on Boltzmann's at omega in that reading."""
     seed: int = 11
     """Seed of the random numbers; ours."""
 
@@ -102,6 +111,27 @@ def _cells(config: Config) -> dict[str, list[dict[str, Any]]]:
     return cells
 
 
+def figure_reading(config: Config) -> Reading:
+    """The reading that is run as the figure."""
+    (weighing,) = (
+        reading
+        for reading in READINGS
+        if (reading.name, reading.discount) == (config.reading, config.discount)
+        and reading.learning_rate == LEARNING_RATE
+    )
+    return weighing._replace(
+        learning_rate=config.learning_rate,
+        batch=config.batch,
+        temperature=config.temperature,
+        fallback=config.fallback,
+    )
+
+
+def stated_reading(config: Config) -> Reading:
+    """The same with the learning rate and the batch that the paper states."""
+    return figure_reading(config)._replace(learning_rate=LEARNING_RATE, batch=BATCH)
+
+
 def _parts(config: Config) -> dict[str, list[dict[str, Any]]]:
     """The settings of each part.
 
@@ -112,21 +142,16 @@ def _parts(config: Config) -> dict[str, list[dict[str, Any]]]:
         policy: [parameter for parameter in several if parameter not in parameters[policy]]
         for policy, several in _finer_grid(config).items()
     }
-    nearest = (config.reading, config.discount, config.learning_rate)
-    (plain,) = (
-        reading
-        for reading in (*READINGS, *AT_USUAL_RATE)
-        if (reading.name, reading.discount, reading.learning_rate) == nearest
-    )
-    stated = plain._replace(learning_rate=LEARNING_RATE)
-    held = plain._replace(temperature="held")
+    plain = figure_reading(config)
+    other, gradient = (MOVES, "moves") if config.temperature == "held" else (HELD, "held")
+    other_gradient = plain._replace(temperature=gradient)
     many, few = (runs // config.runs_of_a_row for runs in (config.runs, config.other_runs))
     figure = {FIGURE: setting_rows(FIGURE, plain, parameters, repeats=many)}
     if not few:
         return figure
     return figure | {
-        STATED: setting_rows(STATED, stated, parameters, repeats=few),
-        HELD: setting_rows(HELD, held, {"mellowmax": config.omegas}, repeats=few),
+        STATED: setting_rows(STATED, stated_reading(config), parameters, repeats=few),
+        other: setting_rows(other, other_gradient, {"mellowmax": config.omegas}, repeats=few),
         FINER: setting_rows(FINER, plain, between, repeats=few),
         TODAY: setting_rows(TODAY, plain, parameters, repeats=few),
     }

@@ -24,6 +24,7 @@ from .softmax import BoltzmannOrMellowmax
 
 __all__ = [
     "AT_USUAL_RATE",
+    "BATCH",
     "LEARNING_RATE",
     "READING",
     "READINGS",
@@ -36,6 +37,8 @@ __all__ = [
 
 LEARNING_RATE = 0.005
 """Learning rate of Adam (section 7.3)."""
+BATCH = 10
+"""The number of episodes of an update (section 7.3)."""
 READING = ["reading", "discount", "learning_rate", "batch", "temperature", "fallback"]
 """The columns that identify a reading."""
 
@@ -135,7 +138,7 @@ class Reading(NamedTuple):
     discount: float
     weighing: Weighing
     learning_rate: float = LEARNING_RATE
-    batch: int = 10
+    batch: int = BATCH
     """How many episodes there are between two updates."""
     temperature: str = "moves"
     """Mellowmax's inverse temperature in the gradient: it moves with the values, or is held."""
@@ -172,14 +175,15 @@ AT_USUAL_RATE = tuple(reading._replace(learning_rate=USUAL_RATE) for reading in 
 """The ways to weigh an action at that rate."""
 
 
-def learner_of(table: pd.DataFrame, batch: int = 10, hidden: int = 16) -> ReadingLearner:
+def learner_of(table: pd.DataFrame, hidden: int = 16) -> ReadingLearner:
     """A learner with a setting for each row of a table.
 
     Args:
-        table: with columns of `runs.setting_rows`; one that is missing has its default.
-        batch: how many episodes there are between two updates.
+        table: with columns of `runs.setting_rows`; one that is missing has its default. All rows
+            have the same batch.
         hidden: how many units a hidden layer has.
     """
+    (batch,) = set(table["batch"]) if "batch" in table else (BATCH,)
 
     def column(name: str, default: float) -> Any:
         return table[name].to_numpy(np.float64) if name in table else np.full(len(table), default)
@@ -196,7 +200,7 @@ def learner_of(table: pd.DataFrame, batch: int = 10, hidden: int = 16) -> Readin
         softmax,
         rates,
         discount=column("discount", 1.0),
-        batch=batch,
+        batch=int(batch),
         hidden=hidden,
         depth=2 if weighing.two_layers.any() else 1,
     )
