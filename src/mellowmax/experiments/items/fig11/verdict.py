@@ -113,16 +113,19 @@ def _summary(means: pd.DataFrame, whole: bool) -> str:
     """What was found, and how much of the paper's scale it rests on."""
     full, figure = Config(), of_figure(means)
     runs, episodes = int(figure["runs"].min()), int(figure["episodes"].max())
-    solved = figure.loc[figure.groupby("policy")["solved"].idxmax()]
-    shares = ", ".join(
-        f"{row['policy']} {row['solved']:.0%} at {row['parameter']:g}"
-        for _, row in solved.iterrows()
+    best, most = (
+        ", ".join(
+            f"{row['policy']} {row['solved']:.0%} at {row['parameter']:g}"
+            for _, row in figure.loc[figure.groupby("policy")[by].idxmax()].iterrows()
+        )
+        for by in ("mean_return", "solved")
     )
     untested = "" if whole else "This does not test which policy is better in the end. "
     return (
         f"{untested}Best mean return over the episodes that were run: {_best(means)}. "
-        f"Most runs that solve the domain: {shares}. This rests on {len(figure)} of 10 settings, "
-        f"{runs} of {full.runs} runs, {episodes} of {full.episodes} episodes."
+        f"Runs that solve the domain there: {best}; the most at any parameter: {most}. This rests "
+        f"on {len(figure)} of 10 settings, {runs} of {full.runs} runs, {episodes} of "
+        f"{full.episodes} episodes."
     )
 
 
