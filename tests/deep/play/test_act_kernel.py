@@ -30,8 +30,8 @@ def parameters():
 
 
 def of_either():
-    kinds = (jnp.arange(COUNT) % 2).astype(jnp.float32)
-    return BoltzmannOrMellowmax(parameters(), kinds, jnp.ones(COUNT, jnp.float32))
+    kinds, falls_back = ((jnp.arange(COUNT) // every % 2).astype(jnp.float32) for every in (1, 2))
+    return BoltzmannOrMellowmax(parameters(), kinds, jnp.ones(COUNT, jnp.float32), falls_back)
 
 
 @pytest.mark.parametrize(
