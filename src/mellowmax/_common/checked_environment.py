@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ with needed_by("Gymnasium environments", "gymnasium"):
     from gymnasium import spaces
 
 __all__ = ["FailedEnvironmentError", "check_batch", "checked", "failure"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 NUMBERS = "fiub"
 """The kinds of NumPy's dtypes that are real numbers."""
@@ -60,7 +63,7 @@ class _Checked(gymnasium.Wrapper[Any, Any, Any, Any]):
         _check_observation(self.env.observation_space, seen)
         return seen, info
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: object) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take an action."""
         said = _asked(self.env.step, action)
         what = "an observation, a reward, `terminated`, `truncated` and `info`"
@@ -75,9 +78,9 @@ class _Checked(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def check_batch(
-    count: int, shape: tuple[int, ...], seen: Any, rewards: Any = None, *ends: Any
+    count: int, shape: tuple[int, ...], seen: object, rewards: object = None, *ends: object
 ) -> None:
-    """Raise unless so many environments of a vector environment have returned what they should.
+    """Raise unless a vector environment of this many has returned what it should.
 
     Args:
         count: how many environments.
@@ -97,14 +100,15 @@ def check_batch(
             _refuse(f"return {what} that are {words} with the shape {whole}", values)
 
 
-def _asked(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+def _asked(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """The answer of an environment."""
     try:
         return function(*arguments, **options)
     except Exception as error:
         raise failure(error) from error
 
 
-def _parts(method: str, said: Any, what: str, count: int) -> tuple[Any, ...]:
+def _parts(method: str, said: object, what: str, count: int) -> tuple[Any, ...]:
     """What a method has returned, in its parts."""
     if not (isinstance(said, tuple) and len(said) == count):
         _refuse(f"return {what} from `{method}`", said)
@@ -130,7 +134,7 @@ def _check_observation(space: spaces.Space[Any], seen: Any) -> None:
         _refuse(f"return observations in {space}, its observation space", seen)
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: object) -> float:
     """A real number; an array with no axes is one."""
     if isinstance(value, float):
         return value
@@ -140,7 +144,7 @@ def _number(name: str, value: Any) -> float:
     return float(array)
 
 
-def _flag(name: str, value: Any) -> bool:
+def _flag(name: str, value: object) -> bool:
     """True or False; 0 and 1 stand for them."""
     if isinstance(value, bool):
         return value
@@ -150,15 +154,15 @@ def _flag(name: str, value: Any) -> bool:
     return bool(array)
 
 
-def _array(value: Any) -> np.ndarray[Any, Any]:
-    """As NumPy has it; a ragged list is an array of objects."""
+def _array(value: object) -> np.ndarray[Any, Any]:
+    """The value as an array of NumPy; a ragged list becomes an array of objects."""
     try:
         return np.asarray(value)
     except ValueError:
         return np.empty(0, object)
 
 
-def _refuse(rule: str, value: Any) -> NoReturn:
+def _refuse(rule: str, value: object) -> NoReturn:
     got = reprlib.repr(value)
     if isinstance(value, np.ndarray) and value.ndim:
         got = f"an array of {value.dtype} with the shape {value.shape}"

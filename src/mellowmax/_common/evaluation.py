@@ -72,5 +72,4 @@ def check_policy(policy: ArrayLike, shape: tuple[int, int], allowed: Bools | Non
         raise ValueError(
             f"`policy` must take allowed actions, got {weights[state]} in state {state}"
         )
-    result: Floats = weights / sums[:, None]
-    return result
+    return weights / sums[:, None]

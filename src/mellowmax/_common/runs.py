@@ -9,7 +9,6 @@ run, so what a run does never depends on the runs beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -121,13 +120,15 @@ def key_data(seed: int | Key, settings: Shape) -> npt.NDArray[np.uint32]:
         raise ValueError(f"{rule}, got keys of shape {seed.shape}") from error
 
 
-def run_keys(data: Any, numbers: Any) -> jax.Array:
+def run_keys(
+    data: jax.Array | npt.NDArray[np.uint32], numbers: jax.Array | npt.NDArray[np.uint32]
+) -> jax.Array:
     """The key of each run, from the data of its setting's key and its number."""
 
     def one(data: jax.Array, number: jax.Array) -> jax.Array:
         return jax.random.fold_in(jax.random.wrap_key_data(data, impl=KEYS), number)
 
-    return jax.vmap(one)(data, numbers)
+    return jax.vmap(one)(jnp.asarray(data), jnp.asarray(numbers))
 
 
 def evaluation_keys(seed: int | Key, first: int, count: int) -> jax.Array:

@@ -38,11 +38,11 @@ NO_ARGUMENTS: Any = getattr(_exceptions, "NoArgsIsHelpError", ())
 class _Formatter(_formatting.HelpFormatter):  # type: ignore[misc]
     """Help as wide as the terminal; Click's own is not narrower than 50 columns."""
 
-    def __init__(self, *args: Any, **settings: Any) -> None:
+    def __init__(self, *args: object, **settings: object) -> None:
         width = columns(sys.stdout) or shutil.get_terminal_size().columns
         super().__init__(width=max(min(width, WIDEST) - 2, 20))
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], *args: Any, **settings: Any) -> None:
+    def write_dl(self, rows: Sequence[tuple[str, str]], *args: object, **settings: object) -> None:
         """Write names and texts in two columns; a long name has lines of its own."""
         indent = self.current_indent
         lines = [
@@ -94,7 +94,7 @@ class Command(typer.core.TyperCommand):
         except _exceptions.UsageError as error:
             raise _exceptions.UsageError(self._sentence(ctx, typed, error), ctx) from error
 
-    def _sentence(self, ctx: Any, typed: list[str], error: Any) -> str:
+    def _sentence(self, ctx: typer.Context, typed: list[str], error: Any) -> str:
         """What is wrong with what was typed, in one sentence."""
         if isinstance(error, _exceptions.MissingParameter):
             return f"`{name_of(error.param)}` must be given, got none"
@@ -164,7 +164,7 @@ def _mistakes_in_one_sentence() -> Iterator[None]:
         raise typer.Exit(2) from None
 
 
-def _visible_flags(command: Any, ctx: Any) -> list[str]:
+def _visible_flags(command: Any, ctx: typer.Context) -> list[str]:
     """The options that the help of a command has."""
     options = (one for one in command.get_params(ctx) if not getattr(one, "hidden", False))
     return [
@@ -175,7 +175,7 @@ def _visible_flags(command: Any, ctx: Any) -> list[str]:
     ]
 
 
-def _unknown(ctx: Any, what: str, name: str, known: Iterable[str]) -> str:
+def _unknown(ctx: typer.Context, what: str, name: str, known: Iterable[str]) -> str:
     """That there is no such option or command, and which may have been meant."""
     near = difflib.get_close_matches(name, [*known], 1)
     meant = f"; did you mean {near[0]}?" if near else f"; see `{ctx.command_path} --help`"

@@ -73,7 +73,7 @@ class Worker:
         first: int,
         width: int,
         device: jax.Device,
-        player: Player,
+        player: Player[Learner],
         empty_log: Callable[[int], EpisodeLog],
         checkpoints: Checkpoints | None,
     ) -> None:

@@ -168,7 +168,7 @@ def run(plan: Plan, callback: Callable[[CellProgress], bool | None]) -> bool:
         part = path.with_suffix(".part")
         clock = _Clock(part / "seconds.txt")
 
-        def within(share: float, made: int = made, cell: str = cell, clock: Any = clock) -> bool:
+        def within(share: float, made: int = made, cell: str = cell, clock: _Clock = clock) -> bool:
             clock.keep()
             return report(cell, made, min(share, 0.999))  # it is done when it is on disk
 

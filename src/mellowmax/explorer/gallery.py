@@ -35,8 +35,7 @@ def exhibits() -> list[Block]:
 
 def taxi() -> Block:
     """The taxi's block, as it was computed for the package."""
-    block: Block = _read(TAXI)
-    return block
+    return _read(TAXI)
 
 
 def _read(name: str) -> Any:

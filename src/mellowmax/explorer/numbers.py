@@ -27,5 +27,4 @@ def percent(policy: Floats) -> list[int]:
         >>> percent(np.array([[0.123, 0.877]]))
         [12, 88]
     """
-    hundredths: list[int] = np.rint(100 * np.ravel(policy)).astype(int).tolist()
-    return hundredths
+    return np.rint(100 * np.ravel(policy)).astype(int).tolist()

@@ -8,7 +8,7 @@ uniform number with the cumulative probabilities of the state's actions.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -104,6 +104,10 @@ def _evaluate_functional(
     return Evaluation(returns, lengths)
 
 
+_Carry: TypeAlias = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
+"""An episode: its state, what was earned, its length, and whether it has ended."""
+
+
 @functools.partial(jax.jit)
 def _play(
     cumulative: jax.Array, params: tabular.Params, keys: jax.Array, limit: jax.Array
@@ -113,11 +117,11 @@ def _play(
     def one(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         first, rest = jax.random.split(key)
 
-        def under_way(carry: tuple[jax.Array, ...]) -> jax.Array:
+        def under_way(carry: _Carry) -> jax.Array:
             _, _, length, terminated = carry
             return ~terminated & (length < limit)
 
-        def step(carry: Any) -> Any:
+        def step(carry: _Carry) -> _Carry:
             state, earned, length, _ = carry
             u_action, u_move = jax.random.uniform(
                 jax.random.fold_in(rest, length), (2,), jnp.float32

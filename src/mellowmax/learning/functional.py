@@ -22,6 +22,7 @@ import numpy.typing as npt
 from jax import lax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
+from jax.tree_util import PyTreeDef
 
 from .._common.runs import run_keys
 from .._common.threads import on_all_cores
@@ -72,8 +73,7 @@ def learn(
 
     def block(first: int) -> Runs:
         chosen = np.minimum(first + np.arange(width * len(devices)), total - 1)
-        placed: Runs = jax.device_put(jax.tree.map(lambda x: x[chosen], runs), over_runs)
-        return placed
+        return jax.device_put(jax.tree.map(lambda x: x[chosen], runs), over_runs)
 
     leaves, tree = jax.tree.flatten((block(0), params))
     shapes = tuple(jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding) for x in leaves)
@@ -94,7 +94,9 @@ def _accelerator_width(total: int, n_devices: int) -> int:
 
 
 @functools.lru_cache(maxsize=128)
-def _compiled(tree: Any, shapes: Any, mesh: Mesh, *static: Any) -> Any:
+def _compiled(
+    tree: PyTreeDef, shapes: tuple[jax.ShapeDtypeStruct, ...], mesh: Mesh, *static: object
+) -> Any:
     runs, params = jax.tree.unflatten(tree, shapes)
     names = ("recorder", "schedules", "tables")
     options = dict(zip(names, static, strict=True))

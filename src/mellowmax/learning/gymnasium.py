@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
+from jax.tree_util import PyTreeDef
 
 from .._common.discount import discount_of
 from .._common.extras import needed_by
@@ -199,7 +200,7 @@ def _mask_in(info: dict[str, Any], n_actions: int) -> npt.NDArray[np.bool_]:
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _act(
-    tree: Any,
+    tree: PyTreeDef,
     schedules: Schedules,
     leaves: list[jax.Array],
     q: jax.Array,
@@ -214,7 +215,7 @@ def _act(
 
 @functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=3)
 def _learn(
-    tree: Any,
+    tree: PyTreeDef,
     schedules: Schedules,
     leaves: list[jax.Array],
     q: jax.Array,

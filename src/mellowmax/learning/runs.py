@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.runs import gather_settings, key_data, setting_of_each_run, settings_shape
-from .._typing import Key, Shape
+from .._typing import ArrayLike, Key, Shape
 from ..softmax import Softmax
 from .learner import Learner
 
@@ -50,7 +50,7 @@ class Schedules(NamedTuple):
     def apply(self, runs: Runs, step: jax.Array) -> Learner:
         """The learner of each run after `step` updates."""
 
-        def gather(leaf: Any) -> jax.Array:
+        def gather(leaf: ArrayLike) -> jax.Array:
             grid = jnp.broadcast_to(jnp.asarray(leaf, jnp.float32), self.settings)
             return grid.reshape(-1)[runs.setting]
 
@@ -90,9 +90,10 @@ def runs_of(
     """
     setting = setting_of_each_run(settings, len(numbers))
 
-    def gather(leaf: Any, inner: int = 0) -> npt.NDArray[np.float32]:
+    def gather(leaf: ArrayLike, inner: int = 0) -> npt.NDArray[np.float32]:
         return gather_settings(leaf, settings, setting, inner)
 
+    assert learner.discount is not None
     softmax, rate = learner.softmax, learner.learning_rate
     constants: dict[str, Any] = {
         "softmax": jax.tree.map(gather, softmax) if isinstance(softmax, Softmax) else None,

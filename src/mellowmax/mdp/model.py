@@ -133,8 +133,7 @@ class MDP:
         """`[S, A]`, the mean of the reward over the branches."""
         if self.rewards.ndim == 2:
             return self.rewards
-        result: Floats = np.einsum("sak,sak->sa", self.probabilities, self.rewards)
-        return result
+        return np.einsum("sak,sak->sa", self.probabilities, self.rewards)
 
     @functools.cached_property
     def goes_on(self) -> Floats:

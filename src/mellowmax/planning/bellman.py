@@ -7,7 +7,6 @@ where `f` is the softmax's operator. Both see the states of one device (`devices
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -50,7 +49,7 @@ def expected(
 ) -> jax.Array:
     """`sum_k weights[k] * v[successors[k]]`, over the branches `k`."""
 
-    def branch(k: Any) -> jax.Array:  # a number, or a traced one where the weights are an array
+    def branch(k: int | jax.Array) -> jax.Array:
         return weights[k] * entries(v, successors[k], model.large)
 
     if isinstance(weights, tuple) or len(weights) <= UNROLLED:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
+from jax.tree_util import PyTreeDef
 
 __all__ = [
     "STATES",
@@ -89,16 +90,16 @@ def on_every_device(
             saves the time to get new pages from the system.
     """
     if mesh.size == 1:
-        return _compiled(function, mesh, None, P(), P(), donate)
+        return _compiled(function, mesh, None, (), P(), donate)
 
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: object) -> Any:
         leaves, tree = jax.tree.flatten(partition_specs(arguments))
         return _compiled(function, mesh, tree, tuple(leaves), outputs, donate)(*arguments)
 
     return call
 
 
-def partition_specs(tree: Any) -> Any:
+def partition_specs(tree: object) -> Any:
     """How each array of a tree is spread over devices; what is not spread is on all of them."""
     return jax.tree.map(_spec, tree)
 
@@ -107,18 +108,17 @@ def partition_specs(tree: Any) -> Any:
 def _compiled(
     function: Callable[..., Any],
     mesh: Mesh,
-    tree: Any,
-    specs: Any,
+    tree: PyTreeDef | None,
+    specs: tuple[P, ...],
     outputs: Any,
     donate: int | None,
 ) -> Callable[..., Any]:
-    inputs = specs if tree is None else jax.tree.unflatten(tree, specs)
+    inputs = P() if tree is None else jax.tree.unflatten(tree, specs)
     mapped = jax.shard_map(function, mesh=mesh, in_specs=inputs, out_specs=outputs, check_vma=False)
-    program: Callable[..., Any] = jax.jit(mapped, donate_argnums=donate, keep_unused=True)
-    return program
+    return jax.jit(mapped, donate_argnums=donate, keep_unused=True)
 
 
-def _spec(leaf: Any) -> P:
+def _spec(leaf: object) -> P:
     sharding = getattr(leaf, "sharding", None)
     return sharding.spec if isinstance(sharding, NamedSharding) else P()
 
@@ -157,7 +157,7 @@ def states_last(array: jax.Array, mesh: Mesh) -> jax.Array:
 
 
 def fetch(array: jax.Array, n_states: int) -> npt.NDArray[Any]:
-    """An array with the states first as NumPy has it, without the states that were repeated."""
+    """An array `[S, ...]` as one of NumPy, without the states that were repeated."""
     if not array.is_fully_addressable:
         assert isinstance(array.sharding, NamedSharding)
         whole = NamedSharding(array.sharding.mesh, P())  # every process gets all

@@ -13,7 +13,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from .._common.evaluation import check_policy
-from .._typing import ArrayLike
+from .._typing import ArrayLike, ArrayT, Mask, Numbers
 from ..mdp import MDP
 from ..softmax import Softmax
 from .solution import Solution
@@ -62,22 +62,22 @@ class FixedPolicy(Softmax):
 
     weights: Any
 
-    def value(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> Any:
         """`sum(weights * q)`."""
         weights = self._along(axis)
         # An action that is never taken does not count, be its value -inf.
         return (weights * array_namespace(q).where(weights == 0, 0.0, q)).sum(axis)
 
-    def policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> Any:
         """The weights."""
         return self._along(axis)
 
-    def log_policy(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> Any:
         """Their logarithms."""
         with np.errstate(divide="ignore"):
             return np.log(self._along(axis))
 
-    def gradient(self, q: Any, *, axis: int = -1, where: Any = None) -> Any:
+    def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> Any:
         """The weights."""
         return self._along(axis)
 

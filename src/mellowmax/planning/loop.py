@@ -238,8 +238,7 @@ def evidence_of(method: Method, problem: Problem, state: State) -> Evidence:
     """The evidence that a state has with it, or computed now."""
     if state.evidence is not None:
         return state.evidence
-    evidence: Evidence = problem.call(method.evidence, EVIDENCE_SPECS, state)
-    return evidence
+    return problem.call(method.evidence, EVIDENCE_SPECS, state)
 
 
 def _limit(method: Method, problem: Problem, left: int) -> np.int32:

@@ -75,7 +75,7 @@ class Problem:
         return cls(mdp, softmax, mesh, place(mdp, mesh), placed, greedy)
 
     def call(
-        self, function: Callable[..., Any], outputs: Any, *arguments: Any, donate: bool = False
+        self, function: Callable[..., Any], outputs: Any, *arguments: object, donate: bool = False
     ) -> Any:
         """Run `function(model, softmax, *arguments)` as one compiled program on all devices.
 

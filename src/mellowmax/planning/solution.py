@@ -115,8 +115,7 @@ class Solution:
     @functools.cached_property
     def policy(self) -> Floats:
         """`[S, A]`, the softmax's own policy at `q`; computed when first asked for."""
-        policy: Floats = self.softmax.policy(self.q, where=self.allowed)
-        return policy
+        return self.softmax.policy(self.q, where=self.allowed)
 
     def rows(self) -> list[tuple[str, str]]:
         """The solution in words: pairs of a name and a text, as `print` shows them."""

@@ -78,7 +78,7 @@ def verdict_row(entry: Finished) -> tuple[Outcome, str, str]:
     return verdict.outcome, claims, verdict.in_short
 
 
-def in_words(value: Any) -> str:
+def in_words(value: object) -> str:
     """A setting, or a cell of a table."""
     if isinstance(value, float):
         return f"{value:.5g}"

@@ -30,7 +30,7 @@ from .steps_gymnasium import GymnasiumSteps
 
 __all__ = ["EpisodePlayer", "Player", "player_of"]
 
-PLAYERS: dict[str, dict[type, Callable[[Any], Player]]] = {
+PLAYERS: dict[str, dict[type, Callable[[Any], Player[Any]]]] = {
     "episodes": {
         FunctionalEnvironment: FunctionalEpisodes,
         GymnasiumEnvironment: GymnasiumEpisodes,
@@ -51,8 +51,8 @@ def player_of(
     learns_from: Literal["episodes"], environment: PlayableEnvironment
 ) -> EpisodePlayer: ...
 @overload
-def player_of(learns_from: str, environment: PlayableEnvironment) -> Player: ...
-def player_of(learns_from: str, environment: PlayableEnvironment) -> Player:
+def player_of(learns_from: str, environment: PlayableEnvironment) -> Player[Any]: ...
+def player_of(learns_from: str, environment: PlayableEnvironment) -> Player[Any]:
     """The player for a kind of learner in an environment.
 
     Args:

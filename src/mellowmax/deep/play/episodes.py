@@ -34,7 +34,7 @@ numbers of lanes, and a run must learn the same whatever runs are beside it. The
 many lanes also fit into its cache."""
 
 
-class EpisodePlayer(Player, Protocol):
+class EpisodePlayer(Player[Reinforce], Protocol):
     """A player of whole episodes. It can also play without anyone who learns, for an evaluation."""
 
     def episodes(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Generator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import jax
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from .. import keys
 from ..checkpoint import BlockState
 from ..episodes import Round
+from ..learner import Learner
 
 __all__ = [
     "EVERY_LANE",
@@ -45,13 +46,16 @@ SHARE_OF_MEMORY = 0.25
 """The part of an accelerator's memory that a block may use for episodes or replay buffers."""
 
 
-class Player(Protocol):
+LearnerT = TypeVar("LearnerT", contravariant=True)
+
+
+class Player(Protocol[LearnerT]):
     """Plays for a block of runs, each in a lane of its own, and lets them learn."""
 
     environment: Any
     """The environment that is played in."""
 
-    def width(self, learner: Any, lanes: int, devices: Sequence[jax.Device]) -> int:
+    def width(self, learner: LearnerT, lanes: int, devices: Sequence[jax.Device]) -> int:
         """The number of lanes of a block.
 
         Args:
@@ -69,7 +73,7 @@ class Player(Protocol):
             keys: the keys of the lanes' runs.
         """
 
-    def play(self, learners: Any, keys: jax.Array, block: BlockState) -> Generator[Round]:
+    def play(self, learners: LearnerT, keys: jax.Array, block: BlockState) -> Generator[Round]:
         """Play and learn until each run has the episodes that the block's log has room for.
 
         Args:
@@ -84,10 +88,10 @@ class Player(Protocol):
 
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
-def first_states(learners: Any, runs: jax.Array, n_observations: int, n_actions: int) -> Any:
+def first_states(learners: Learner, runs: jax.Array, n_observations: int, n_actions: int) -> Any:
     """The initial states of the learners of a block, by the keys of their runs."""
 
-    def one(learner: Any, run: jax.Array) -> Any:
+    def one(learner: Learner, run: jax.Array) -> Any:
         return learner.init(keys.first_weights(run), n_observations, n_actions)
 
     return jax.vmap(one)(learners, runs)

@@ -148,8 +148,7 @@ def steps_to_begin(frequency: int, width: int) -> int:
 def _first_episodes(functions: EnvironmentFunctions, params: object, keys: jax.Array) -> _Episode:
     """The first episode of each run of a block."""
     first = jnp.int32(0)
-    episodes: _Episode = jax.vmap(lambda key: _begin(functions, params, key, first))(keys)
-    return episodes
+    return jax.vmap(lambda key: _begin(functions, params, key, first))(keys)
 
 
 def _begin(

@@ -166,8 +166,7 @@ class _Search:
 
     def softmax_of(self, owner: Integers) -> Softmax:
         """The softmax with the parameters of its MDP for each of B."""
-        own: Softmax = jax.tree.map(lambda x: x[owner, None] if np.ndim(x) else x, self.softmax)
-        return own
+        return jax.tree.map(lambda x: x[owner, None] if np.ndim(x) else x, self.softmax)
 
     def sweep(self, owner: Integers, v: Floats) -> tuple[Floats, Floats]:
         """The action values `[B, S, A]`, and how a sweep changes the state values, `[B, S]`."""

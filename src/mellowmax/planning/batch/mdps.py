@@ -131,5 +131,4 @@ def softmax_of_each(batch: Batch, softmax: Softmax) -> Softmax:
             )
         return np.broadcast_to(given, len(batch))
 
-    result: Softmax = jax.tree.map(of_each, softmax)
-    return result
+    return jax.tree.map(of_each, softmax)

@@ -7,8 +7,6 @@ before, this runs on one device, and on the CPU unless the caller asks otherwise
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -38,7 +36,7 @@ def _sweeps(
 ) -> State:
     n_states, n_actions = state.x.shape
 
-    def update(i: jax.Array, carry: Any) -> Any:
+    def update(i: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         q, v, change = carry
         s, a = i // n_actions, i % n_actions
         new = _action_value(model, s, a, v)
@@ -68,5 +66,4 @@ def _action_value(model: Model, s: jax.Array, a: jax.Array, v: jax.Array) -> jax
 
 def _of_state(softmax: Softmax, s: jax.Array) -> Softmax:
     """The softmax with the parameter of one state, where each has its own."""
-    own: Softmax = jax.tree.map(lambda x: x[s] if jnp.ndim(x) else x, softmax)
-    return own
+    return jax.tree.map(lambda x: x[s] if jnp.ndim(x) else x, softmax)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -53,6 +52,12 @@ def _series(
     return scale * d, scale * excess(model, term)
 
 
+_Krylov = tuple[
+    jax.Array, jax.Array, jax.Array, jax.Array, jax.Array, jax.Array, jax.Array, jax.Array
+]
+"""`(i, x, r, p, product, rho, alpha, omega)`: what BiCGStab carries from step to step."""
+
+
 def _bicgstab(
     model: Model, matrix: Derivative, change: jax.Array, size: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
@@ -67,11 +72,11 @@ def _bicgstab(
 
     target = KRYLOV_SHRINK**2 * inner(b, b)
 
-    def unfinished(carry: Any) -> jax.Array:
+    def unfinished(carry: _Krylov) -> jax.Array:
         i, _, r, *_ = carry
         return (i < KRYLOV_STEPS) & (inner(r, r) > target)
 
-    def step(carry: Any) -> Any:
+    def step(carry: _Krylov) -> _Krylov:
         i, x, r, p, product, rho, alpha, omega = carry
         rho, before = inner(b, r), rho
         p = r + _ratio(rho, before) * _ratio(alpha, omega) * (p - omega * product)

@@ -114,7 +114,7 @@ def _ylabel(means: pd.DataFrame) -> str:
     return f"mean return, first {means['episodes'].max():,} episodes"
 
 
-def _points(axis: Any, ours: pd.DataFrame, policy: str, label: str, **other: Any) -> dict[str, Any]:
+def _points(axis: Any, ours: pd.DataFrame, policy: str, label: str, **other: str) -> dict[str, Any]:
     """Mean returns with 95 % intervals; what they look like."""
     look = style.COLOURS[policy] | {"marker": "o", "markersize": 4, "capsize": 2} | other
     error = 1.96 * ours["standard_error"]

@@ -66,8 +66,7 @@ def setting_rows(
 def keys_of(settings: pd.DataFrame, seed: int) -> Key:
     """A key for each row of a table of settings: repeats of a setting have different keys."""
     repeats = settings["repeat"].to_numpy(np.uint32)
-    keys: Key = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(seed, impl=KEYS), repeats)
-    return keys
+    return jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(seed, impl=KEYS), repeats)
 
 
 def run_rows(settings: pd.DataFrame, result: DeepResult) -> pd.DataFrame:

@@ -196,8 +196,7 @@ def _only(omega: float) -> float:
 def _paper_b() -> Floats:
     """Q(s1, b) of the paper's run at every episode."""
     points = paper("fig2_sarsa_boltzmann").query("action == 'b'").sort_values("episode")
-    values: Floats = np.interp(np.arange(10, 2000), points["episode"], points["q"])
-    return values
+    return np.interp(np.arange(10, 2000), points["episode"], points["q"])
 
 
 def _paper_crossings(low: float, high: float) -> int:
