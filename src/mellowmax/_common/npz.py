@@ -24,7 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .files import replacing
-from .schema import Field, Schema, matching, shown
+from .schema import Field, Schema, matching
+from .shown import shown
 
 __all__ = ["kind_of", "reading", "write"]
 

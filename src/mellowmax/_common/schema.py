@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import Shape
-from .text import MOST_SHOWN, shortened
+from .shown import shown
 
-__all__ = ["Field", "Schema", "json_object", "matching", "shown"]
+__all__ = ["Field", "Schema", "json_object", "matching"]
 
 KINDS = {"number": "fiu", "whole number": "iu", "boolean": "b", "text": "U", "value": "fiubU"}
 """The kinds of fields, with the kinds of NumPy's dtypes that each can have."""
@@ -149,15 +149,8 @@ def json_object(name: str, text: str | bytes, schema: Schema) -> dict[str, Any]:
     return result
 
 
-def shown(value: object) -> str:
-    """A value as a message has it: not all of a long one, and no more of a nested one than that."""
-    if isinstance(value, list | dict):
-        return "a list" if isinstance(value, list) else "an object"
-    return shortened(repr(value[: MOST_SHOWN + 1] if isinstance(value, str | bytes) else value))
-
-
 def _as_array(value: object) -> npt.NDArray[Any] | None:
-    """A value of JSON, or a list of texts, as NumPy has it; None for any other."""
+    """A value of JSON, or a list of texts, as an array of NumPy; None for any other."""
     texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
     if not texts and not isinstance(value, str | int | float):
         return None

@@ -1,4 +1,4 @@
-"""A value as an error has it: in one line, and not all of a long one."""
+"""How an error message shows a value: in one line, and not all of a long one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import numpy.typing as npt
 __all__ = ["shown"]
 
 LONGEST = 200
-"""Characters of a value that an error has."""
+"""The most characters of a value that a message shows."""
 
 
 class _Short(reprlib.Repr):
+    repr_bytes = reprlib.Repr.repr_str  # which looks at no more of a long one than it shows
+
     def repr_ndarray(self, array: npt.NDArray[Any], level: int) -> str:
         text = str(array)
         return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
@@ -24,7 +26,7 @@ SHORT.maxstring = SHORT.maxother = LONGEST
 
 
 def shown(value: object) -> str:
-    """What came where something else should have come.
+    """The value that an error message says it got.
 
     Examples:
         >>> print(shown(0.5), shown(["a", "b"]), shown(dict), shown(10**400))

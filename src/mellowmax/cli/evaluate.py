@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from .._common import checks
-from .._common.schema import shown
+from .._common.shown import shown
 from .._common.text import shortened
 from .console import INTERRUPTED, errors_in_one_sentence, keep_compiled_programs
 from .gif import check_film

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
-from .._common.schema import shown
+from .._common.shown import shown
 from .._common.text import shortened, visible
 from ..softmax import SOFTMAXES, Softmax
 from .dqn import Dqn
