@@ -107,7 +107,7 @@ Actions: TypeAlias = Any
 Key: TypeAlias = Any
 """A library's own source of randomness: a NumPy or PyTorch generator or seed, or a JAX key."""
 Floats: TypeAlias = npt.NDArray[np.float64]
-"""A NumPy array in double precision, as planning has them."""
+"""A NumPy array in double precision, such as those of planning."""
 Integers: TypeAlias = npt.NDArray[np.int32]
 """A NumPy array of indices."""
 Bools: TypeAlias = npt.NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""Checks of arguments: an error says the argument, the rule, and what came where.
+"""Checks of arguments: an error says the argument, the rule, and the value with its place.
 
 What is of the wrong kind (text for a number, a class for its instance) raises TypeError; what is of
 the right kind and has the wrong value or shape raises ValueError.
@@ -75,7 +75,7 @@ def text(name: str, value: object) -> str:
 
 
 def one_of(name: str, value: object, names: Collection[str]) -> str:
-    """One of some names."""
+    """A text that is one of some names."""
     if isinstance(value, str) and value in names:
         return value
     error = ValueError if isinstance(value, str) else TypeError
@@ -90,7 +90,7 @@ def file_path(name: str, value: object) -> Path:
 
 
 def array(name: str, values: object) -> npt.NDArray[Any]:
-    """Anything array-like but a masked array, as NumPy has it."""
+    """Anything array-like but a masked array, as an array of NumPy."""
     unmasked(name, values)
     try:
         return np.asarray(values)

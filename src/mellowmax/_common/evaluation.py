@@ -16,7 +16,7 @@ MAX_STEPS = 1000
 """Where an episode is cut off if nothing else is said."""
 
 SUM_TOLERANCE = 1e-6
-"""How far from 1 the probabilities of a state may add up: those in float32 do."""
+"""How far from 1 the sum of a state's probabilities may be; in float32 rounding alone moves it."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

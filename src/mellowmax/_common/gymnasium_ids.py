@@ -29,7 +29,7 @@ ENVIRONMENTS: dict[str, dict[str, Any]] = {
     },
 }
 """What Gymnasium is told of each id. Two have no limit of steps: the paper's episodes have none
-there, and its values would be others."""
+there, and a limit would change its values."""
 
 
 def register() -> None:

@@ -31,7 +31,7 @@ __all__ = ["kind_of", "reading", "write"]
 
 VERSION = 1
 HEAD = {"format": Field("text"), "version": Field("whole number"), "fields": Field("text", "N")}
-"""What every file has beside the fields of its kind: the names of these, too."""
+"""The fields that every file has: its kind, its version, and the names of all other fields."""
 SUFFIX = ".npy"
 """The ending of an array's name in the archive."""
 MAGIC = b"\x93NUMPY\x01\x00"
@@ -74,7 +74,7 @@ def write(path: str | Path, kind: str, fields: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def reading(path: str | Path, kind: str, schema: Schema) -> Iterator[dict[str, Any]]:
-    """Read what `write` wrote: arrays, and single values as Python has them, by name.
+    """Read what `write` wrote: arrays, and single values as objects of Python, by name.
 
     What is left out of the file is left out here. A TypeError or ValueError that is raised within
     is about the contents of the file, and is said of the file.
@@ -86,7 +86,7 @@ def reading(path: str | Path, kind: str, schema: Schema) -> Iterator[dict[str, A
 
     Raises:
         ValueError: for a file that is truncated, of another kind, of a newer version, or not as the
-            schema has it.
+            schema says.
         OSError: when there is no such file, or it cannot be opened.
     """
     if not Path(path).exists():
@@ -128,12 +128,12 @@ class _WrongVersionError(Exception):
 
 
 class _DamagedError(Exception):
-    """What a file has is no archive of arrays, or not all of one."""
+    """The file is not an archive of arrays, or not a whole one."""
 
 
 @contextlib.contextmanager
 def _damage() -> Iterator[None]:
-    """What zipfile raises within is due to the file, unless it is due to the disk."""
+    """Within, an error of zipfile means a damaged file, unless it is due to the disk."""
     try:
         yield
     except UNREADABLE as error:
@@ -174,7 +174,7 @@ def _opened(file: BinaryIO) -> Iterator[zipfile.ZipFile]:
 
 
 def _read(archive: zipfile.ZipFile, schema: Schema) -> dict[str, Any]:
-    """The fields of a schema: arrays, and single values as Python has them."""
+    """The fields of a schema: arrays, and single values as objects of Python."""
     names = [name.removesuffix(SUFFIX) for name in archive.NameToInfo if name.endswith(SUFFIX)]
     sizes: dict[str, int] = {}
     result = {}

@@ -35,11 +35,11 @@ class _State:
         self.number: int | None = None
         """The signal that came."""
         self.stop: threading.Event | None = None
-        """What tells a command to end early, while there is one that can."""
+        """The event that tells a command to end early; None where no command can."""
         self.remark = ""
         """What is on disk, if the process has to be ended."""
         self.unsaid = threading.Lock()
-        """The sentence is said once."""
+        """Held by the thread that says the sentence, which is said once."""
         self.ends: tuple[socket.socket, socket.socket] | None = None
 
 
@@ -83,7 +83,7 @@ def early_end(remark: str) -> Iterator[threading.Event]:
 
 
 def exit_code() -> int:
-    """That of a command which a signal has ended."""
+    """The exit code of a command that a signal has ended."""
     return 128 + (_state.number or signal.SIGINT)
 
 

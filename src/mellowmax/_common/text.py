@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["shortened", "visible"]
 
 MOST_SHOWN = 60
-"""Characters of a text that a message has."""
+"""The most characters of a text that a message shows."""
 
 
 def visible(text: str) -> str:

@@ -151,7 +151,7 @@ def describe_training(paths: Sequence[Path]) -> Result:
 def _rows_of_learner(
     text: Mapping[str, Any], numbers: Mapping[str, list[float]]
 ) -> list[tuple[str, str]]:
-    """What an algorithm has for itself."""
+    """The settings that only one of the algorithms has."""
     if text.get("algorithm") != "dqn":
         return [("batch", f"{text['batch']} episodes, baseline {text['baseline']}")]
     target = "none"

@@ -1,4 +1,4 @@
-"""Sentences of the library, whose arguments are flags here."""
+"""The library's error messages, with its arguments named as the flags of a command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHER_NAMES = {
     "path": ["file", "model", "checkpoint", "directory", "out"],
     "environment": ["model"],
 }
-"""What the library calls by another name than the commands do; each has one of the names."""
+"""Arguments of the library whose flags have other names; a command has one of those."""
 
 
 def in_usage(argument: Any) -> str:
@@ -29,7 +29,7 @@ def in_usage(argument: Any) -> str:
 
 
 def name_of(parameter: Any) -> str:
-    """The name of an option or an argument, as the help has it."""
+    """The name of an option or an argument, as the help shows it."""
     if parameter.param_type_name == "option":
         return str(parameter.opts[0])
     return str(parameter.metavar or parameter.name.upper())

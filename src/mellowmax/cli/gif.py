@@ -16,12 +16,12 @@ from .._common.files import check_output, replacing
 __all__ = ["Film", "check_film"]
 
 COMMENT = b"made by mellowmax evaluate"
-"""In every file, by which it is known again."""
+"""A comment in every file, by which later commands know it as one of ours."""
 FAR_ENOUGH = 2000
-"""Bytes within which a file has it, behind at most 256 colours."""
+"""The comment is within this many bytes of the beginning, after at most 256 colours."""
 
 PICTURES_A_SECOND = 25
-"""About how many pictures of a second are kept."""
+"""About how many pictures are kept for each second of the episode."""
 
 
 def check_film(name: str, path: Path, *, force: bool) -> None:
@@ -43,8 +43,8 @@ def _is_film(path: Path) -> bool:
 class Film:
     """A GIF of an episode.
 
-    The first picture is drawn at once, so that what is wrong is said before any other work; the
-    rest of the episode is played when the film is written.
+    The first picture is drawn at once, so that errors come before any other work; the rest of the
+    episode is played when the film is written.
 
     Args:
         path: of the file, which `check_film` has approved of.

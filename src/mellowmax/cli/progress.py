@@ -152,6 +152,6 @@ class Pace(Generic[_ProgressT]):
 
 
 def time_left(seconds: float) -> str:
-    """In words, such as "about 0:01:20 left"."""
+    """The time left in words, such as "about 0:01:20 left"."""
     whole = round(min(seconds, 3e9))  # a century is as good as forever, and `timedelta` has an end
     return f"about {datetime.timedelta(seconds=whole)} left"

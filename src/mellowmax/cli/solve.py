@@ -37,7 +37,7 @@ __all__ = ["solve"]
 
 DEFAULT = "mellowmax"
 METHODS = ("auto", "in-place", "synchronous", "shifted", "newton")
-"""Those of `planning.solve`, which would take a second to import."""
+"""The methods of `planning.solve`; to import it for their names would take a second."""
 COLUMNS = ("state", "action", "allowed", "q", "policy", "value")
 """The columns of the table."""
 
@@ -161,7 +161,7 @@ def _columns(fields: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
 
 
 def _one_name(softmax: str, operator: str | None) -> str:
-    """The name of the softmax; `--operator` is what `--softmax` was called once."""
+    """The name of the softmax; `--operator` is the former name of `--softmax`."""
     if operator is not None and softmax not in (DEFAULT, operator):
         rule = "`--softmax` must be given without `--operator`, its former name"
         raise ValueError(f"{rule}, got {softmax!r} and {operator!r}")

@@ -62,7 +62,7 @@ ALGORITHMS = {
         "exploration_steps",
     ),
 }
-"""The options that each of them has for itself."""
+"""The options that only one of the algorithms has."""
 
 
 def _option(help: str, default: str = "") -> Any:
@@ -265,7 +265,7 @@ def _rate(pace: Pace[deep.TrainProgress]) -> float | None:
 
 
 def _rows(result: deep.DeepResult, pace: Pace[deep.TrainProgress]) -> list[tuple[str, str]]:
-    """What came of the episodes, as names and texts."""
+    """The results of a training, as names and texts."""
     runs, episodes = result.returns.shape
     returns, ends = _returns(result), _last_means(result)
     mean = f"{np.mean(ends):.4g}"

@@ -23,9 +23,9 @@ __all__ = ["Command", "Commands"]
 WIDEST = 80
 """Help is not wider than this on any terminal."""
 HYPHEN = "\u2011"
-"""One at which no line is broken."""
+"""A hyphen at which no line is broken."""
 KINDS = {int: "a whole number", float: "a number"}
-"""What a value of a type must be."""
+"""What a value must be, by the type of its option."""
 
 _core: Any = importlib.import_module(f"{CLICK}.core")
 _exceptions: Any = importlib.import_module(f"{CLICK}.exceptions")
@@ -154,7 +154,7 @@ class Commands(typer.core.TyperGroup):
 
 @contextlib.contextmanager
 def _mistakes_in_one_sentence() -> Iterator[None]:
-    """What was typed wrongly is one sentence and exit code 2."""
+    """A mistake in what was typed becomes one sentence and exit code 2."""
     try:
         yield
     except NO_ARGUMENTS:
@@ -176,7 +176,7 @@ def _visible_flags(command: Any, ctx: typer.Context) -> list[str]:
 
 
 def _unknown(ctx: typer.Context, what: str, name: str, known: Iterable[str]) -> str:
-    """That there is no such option or command, and which may have been meant."""
+    """The sentence for an option or command that does not exist, with the one it may mean."""
     near = difflib.get_close_matches(name, [*known], 1)
     meant = f"; did you mean {near[0]}?" if near else f"; see `{ctx.command_path} --help`"
     return f"`{ctx.command_path}` has no {what} {name!r}{meant}"

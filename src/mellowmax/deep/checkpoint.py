@@ -85,7 +85,7 @@ class BlockState:
     """The episodes that are under way, as `Player.begin` makes them."""
 
     def leaves(self) -> list[Any]:
-        """The arrays of the states and of the episodes under way, as a file has them."""
+        """The arrays of the states and of the episodes under way, by their names in a file."""
         return jax.tree.leaves((self.states, self.playing))
 
 

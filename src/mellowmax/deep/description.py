@@ -110,7 +110,7 @@ def describe(
 
 
 def _parts(learners: Learner) -> tuple[Reinforce | Dqn, list[Any]]:
-    """A learner of the library, and what a learner that is made of it adds to it."""
+    """The learner of the library within a learner, and the other fields around it."""
     if isinstance(learners, Reinforce | Dqn):
         return learners, []
     assert dataclasses.is_dataclass(learners)

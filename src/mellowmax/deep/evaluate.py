@@ -41,7 +41,7 @@ class EvaluateProgress:
     total: int
     """The number of episodes to be played."""
     mean_return: float
-    """The mean return of the episodes played so far, of which short ones are the first."""
+    """The mean return of the episodes played so far; short episodes are over first."""
     seconds: float
     """The time since the start."""
 

@@ -1,4 +1,4 @@
-"""What a learner is to those who train it."""
+"""The interface of a learner, as `train` uses it."""
 
 from __future__ import annotations
 

@@ -58,10 +58,10 @@ __all__ = [
 
 BASELINES = ("none", "leave-one-out", "network")
 FORMER_BASELINES = {"others": "leave-one-out"}
-"""What mellowmax 0.1 called them; its checkpoints do."""
+"""The names in mellowmax 0.1, which its checkpoints have, and the names of today."""
 AVERAGES = ("episodes", "steps", "none")
 LEARNING_RATE = 0.005
-"""The paper's."""
+"""The default, which is the paper's."""
 
 
 class ReinforceState(eqx.Module):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Height2016", "MultiPassengerTaxi", "TabularEnv", "TwoState"]
 
 Branch: TypeAlias = tuple[float, int, float, bool]
-"""A probability, the next state, the reward, and does the episode end?"""
+"""`(probability, next state, reward, terminated)`, as in Gymnasium's own tables."""
 Action: TypeAlias = int | np.integer[Any]
 
 HIGHLIGHT, PLAIN = "\x1b[1;30;43m", "\x1b[0m"

@@ -57,7 +57,7 @@ def model(mdp: MDP, name: str, report: Report = lambda share: None) -> Block:
 
 
 def _live(mdp: MDP, name: str) -> Block | None:
-    """As the page computes with it; None if it is of another form."""
+    """The MDP in the form that the page computes with; None if it has another form."""
     states = np.flatnonzero(~mdp.terminal)
     if len(states) != 1 or mdp.discount > LARGEST_DISCOUNT:
         return None

@@ -1,4 +1,4 @@
-"""Numbers as the page has them: a few digits, for they are drawn."""
+"""Numbers for the page, rounded to a few digits: they are only drawn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["percent", "rounded"]
 
 
 def rounded(values: Floats, digits: int = 4) -> list[float]:
-    """Numbers with so many significant digits; whole ones without a point.
+    """Numbers rounded to some significant digits; whole ones without a point.
 
     Examples:
         >>> rounded(np.array([0.123456, 12345.6, 2.0]))

@@ -28,7 +28,7 @@ MARK = '<meta name="generator" content="mellowmax explore">'
 """What every page has near its beginning."""
 
 Block: TypeAlias = Mapping[str, object]
-"""Data of one kind for the page, as JSON has it."""
+"""Data of one kind for the page: what becomes a JSON object."""
 
 
 def page(blocks: Iterable[Block] = ()) -> str:

@@ -187,7 +187,7 @@ class Learner:
         """Learn from one transition and choose the next action, in the order of the algorithm.
 
         SARSA chooses first, since it learns from what it chose; the others learn first. After the
-        end of an episode, all of them choose the first action of the next by what the end taught.
+        end of an episode, all of them choose the first action of the next one by the updated table.
 
         Args:
             q: the table, `[S, A]`.

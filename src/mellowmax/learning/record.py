@@ -1,4 +1,4 @@
-"""What a run records of what happens to it.
+"""The records of a run: its rewards, or the returns of its episodes.
 
 There are two recorders. `BinRecorder` adds up the rewards of equal stretches of steps, for runs of
 a given number of steps. `EpisodeRecorder` keeps the return and the length of each episode, and the
@@ -116,7 +116,7 @@ class EpisodeRecorder:
     limit: int
     """The step at which every run stops, even within an episode."""
     states: tuple[int, ...]
-    """Whose values to keep."""
+    """The states whose values are kept."""
 
     def begin(self) -> EpisodeRecord:
         """An empty record: NaN, until an episode ends."""

@@ -44,8 +44,8 @@ class Schedules(NamedTuple):
     softmax: Callable[[jax.Array], Softmax] | None
     learning_rate: Callable[[jax.Array], jax.Array] | None
     settings: Shape
-    """The shape of the grid of settings, against which what they give broadcasts; `()` where there
-    is no schedule."""
+    """The shape of the grid of settings, to which their values broadcast; `()` where there is no
+    schedule."""
 
     def apply(self, runs: Runs, step: jax.Array) -> Learner:
         """The learner of each run after `step` updates."""

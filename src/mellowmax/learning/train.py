@@ -61,8 +61,9 @@ def train(
             `mellowmax.environments`. An `MDP`, whose episodes begin in any state that is not
             terminal. Or a Gymnasium environment with discrete states and actions: its id, a
             function without arguments that makes it, or the environment itself.
-        steps: how long a run is; next to `episodes`, where it ends at the latest.
-        episodes: how many episodes a run is.
+        steps: the number of steps of a run; together with `episodes`, the step at which it ends at
+            the latest.
+        episodes: the number of episodes of a run.
         runs: how many, or their numbers.
         seed: a whole number, a JAX key, or keys that broadcast to the grid of settings.
         bins: into how many stretches of equal length the steps are cut, to record the mean reward

@@ -41,7 +41,7 @@ SCHEMA = {
     "allowed": Field("boolean", "S A", optional=True),
     "terminal": Field("boolean", "S", optional=True),
 }
-"""What a file has of an MDP."""
+"""The fields of an MDP in a file."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -320,8 +320,8 @@ class MDP:
         """An MDP from a Python function.
 
         Args:
-            transition: `transition(s, a)` gives a list of `(probability, successor, reward)`, or
-                of `(probability, successor, reward, ends)` as Gymnasium has it; an empty list
+            transition: `transition(s, a)` gives a list of `(probability, successor, reward)`, or of
+                `(probability, successor, reward, ends)`, as in Gymnasium's tables; an empty list
                 where the action is not allowed. A state without actions is terminal.
             n_states: how many states there are.
             n_actions: how many actions.
@@ -339,7 +339,7 @@ class MDP:
     def to_numpy(self) -> tuple[Floats, Floats]:
         """`(transitions [S, A, S], rewards [S, A])`.
 
-        The probability that the episode ends is what a row's sum lacks to 1.
+        The probability that the episode ends is 1 minus the sum of a row.
         """
         return convert.to_numpy(self), self.expected_rewards.copy()
 

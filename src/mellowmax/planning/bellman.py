@@ -60,7 +60,7 @@ def expected(
 def entries(x: jax.Array, indices: jax.Array, large: bool = False) -> jax.Array:
     """`x[indices]`, for indices that are known to be in range.
 
-    JAX would allow for negative ones too, for which it copies all indices. XLA on a CPU makes a
-    faster program of the sweep of a large model with that copy, and only of that one.
+    JAX would allow negative ones too, and copy all indices for that. On a CPU the sweep of a large
+    model is faster with that copy, so it is kept there; all else is faster without it.
     """
     return x.at[indices].get(mode="promise_in_bounds", wrap_negative_indices=large)

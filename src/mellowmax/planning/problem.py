@@ -43,7 +43,9 @@ class Model:
     axis: int = dataclasses.field(metadata={"static": True})  # the axis of the actions
     ends: bool = dataclasses.field(metadata={"static": True})  # does a branch end the episode?
     endless: bool = dataclasses.field(metadata={"static": True})  # is there no end at all?
-    large: bool = dataclasses.field(metadata={"static": True})  # is a sweep long beside a call?
+    large: bool = dataclasses.field(
+        metadata={"static": True}
+    )  # does a sweep take long, for a call?
 
     @property
     def pairs(self) -> P:

@@ -34,7 +34,7 @@ SCHEMA = {
     "suboptimality_bound": Field("number"),
     "softmax": Field("text"),
 }
-"""What a file has of a solution."""
+"""The fields of a solution in a file."""
 
 
 class Status(enum.StrEnum):
@@ -68,11 +68,11 @@ class SolveProgress:
     method: str
     """The method at work; `auto` reports the one that it is trying or has chosen."""
     iterations: int
-    """Iterations so far."""
+    """The number of iterations so far."""
     change: float
     """The change of the last iteration, which has to come down to the tolerance."""
     tolerance: float
-    """The solve's."""
+    """The tolerance of the solve."""
     seconds: float
     """Wall-clock time since the solve began."""
 

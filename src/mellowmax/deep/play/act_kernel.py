@@ -22,7 +22,7 @@ __all__ = ["act", "act_in_kernel"]
 BLOCK = 32
 """The number of slots of a program of the kernel: the number of threads that run in step."""
 MOST_NUMBERS = 512
-"""The most numbers of a policy in a kernel, which holds them all in registers."""
+"""The largest number of weights of a policy in a kernel, which holds them all in registers."""
 
 
 def act(policies: Policy, uniforms: jax.Array, observations: jax.Array) -> jax.Array:
@@ -44,7 +44,7 @@ def _one_by_one(policies: Policy, uniforms: jax.Array, observations: jax.Array) 
 
 
 def _fits(policies: Policy, observations: jax.Array) -> bool:
-    """Can a kernel hold such policies? All sizes must be powers of two, and the numbers few."""
+    """Can a kernel hold such policies? All sizes must be powers of two, and the weights few."""
     library = __name__.partition(".")[0]
     own = type(policies.softmax).__module__.partition(".")[0] == library
     arrays = [*jax.tree.leaves(policies), observations]

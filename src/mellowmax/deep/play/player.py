@@ -1,9 +1,9 @@
 """What a player is: it plays episodes for a block of runs, in a way that suits its learner.
 
 All players have the same verbs: `width` is the number of lanes that play side by side, `begin`
-makes their first episodes, and `play` goes on, round by round. After every round whoever asked for
-it takes over the states, logs the episodes that have ended, reports, and saves the states, from
-which `play` can go on later.
+makes their first episodes, and `play` goes on, round by round. After every round the caller takes
+over the states, logs the episodes that have ended, reports, and saves the states, from which `play`
+can go on later.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class Player(Protocol[LearnerT]):
         Args:
             learners: those of all lanes.
             keys: the keys of their runs.
-            block: where it begins. Whoever takes a round puts its states and episodes in here
-                before the next round. The states of the round before may be overwritten then.
+            block: where it begins. The caller puts the states and episodes of a round in here
+                before it asks for the next one, which may overwrite the states of the round before.
 
         Raises:
             FloatingPointError: when a run has diverged. The block is as it was before that.

@@ -60,7 +60,7 @@ class GymnasiumSteps:
         self.environment = environment
 
     def width(self, learner: Dqn, lanes: int, devices: Sequence[jax.Device]) -> int:
-        """One lane."""
+        """The number of lanes: one, since a block is one run."""
         return 1
 
     def begin(self, keys: jax.Array) -> _Episode:
@@ -104,7 +104,7 @@ class GymnasiumSteps:
 class _Flat(NamedTuple):
     """A learner and what it has learned as lists of arrays.
 
-    A call of a compiled program with modules takes long to walk through them.
+    A compiled program takes long to flatten modules that it is called with.
     """
 
     tree: jax.tree_util.PyTreeDef
@@ -121,7 +121,7 @@ class _Flat(NamedTuple):
         return cls(tree, *map(jax.tree.leaves, (learners, learned)))
 
     def unflattened(self) -> DqnState:
-        """What has been learned."""
+        """The learned state as one object, with an axis of one lane first."""
         return jax.tree.unflatten(self.tree, [*self.learner, *self.learned])[1]
 
 
@@ -132,7 +132,7 @@ class _Bout:
         self.most = most
         self.steps: list[tuple[Any, ...]] = []
         self.ended: list[tuple[float, int]] = []
-        """The return and the length of each."""
+        """The return and the length of each of these episodes."""
 
     def arrays(self) -> tuple[Transitions, npt.NDArray[np.bool_]]:
         """The steps, padded to the most there can be, and which of them are no padding."""

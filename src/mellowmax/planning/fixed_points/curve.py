@@ -169,7 +169,7 @@ def follow(curve: Curve, start: Point, way: int, longest: float) -> tuple[list[P
 
 
 def _passes(start: Point, origin: Point, a: Point, b: Point) -> bool:
-    """Does the step from `a` to `b` go by the start of the branch?"""
+    """Does the step from `a` to `b` pass the start of the branch?"""
     before, after = (a - start) @ origin, (b - start) @ origin
     step = np.linalg.norm(b - a)
     near = np.linalg.norm(start - (a + b) / 2) <= 0.51 * step

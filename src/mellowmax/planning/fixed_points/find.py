@@ -176,7 +176,7 @@ class _Search:
         return np.clip(np.stack(kinds)[chosen, np.arange(count)], self.low, self.high)
 
     def _orbits(self) -> Floats:
-        """Where sweeps from the lowest and from the highest values come by."""
+        """The values that sweeps pass on their way from the lowest and from the highest values."""
         v, visited = np.stack([self.low, self.high]), []
         for sweep in range(200):
             if sweep in (0, 3, 10, 30, 100, 199):

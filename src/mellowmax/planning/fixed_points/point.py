@@ -14,8 +14,8 @@ from .sweep_map import SAME_POINT, SweepMap, index_of, read_only, spectral_radiu
 
 __all__ = ["FixedPoint", "FixedPoints", "distinct", "fixed_point"]
 
-_DEGENERATE = 1e-7  # relative determinant below which a fixed point is one to rounding only
-_MEETING = 1e-6  # relative distance below which rounding hides whether two that meet are one
+_DEGENERATE = 1e-7  # relative determinant below which rounding hides its sign: the index is 0
+_MEETING = 1e-6  # relative distance below which two of the index 0 are taken for one
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def distinct(model: SweepMap, softmax: Softmax, values: Floats) -> tuple[FixedPo
             points.append(new)
 
     def order(point: FixedPoint) -> tuple[float, ...]:
-        """By the sum; where an MDP's symmetry makes that equal, by state."""
+        """The sum of the values; where symmetry makes sums equal, the values decide."""
         rounded = (np.append(point.value.sum(), point.value) / (scale or 1.0)).round(9)
         return tuple(rounded.tolist())
 

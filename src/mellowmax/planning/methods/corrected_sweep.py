@@ -54,7 +54,7 @@ __all__ = [
 
 
 TRUST = 2.0
-"""The linear model predicted well if the excess is at most this many times what it said."""
+"""The linear model predicted well if the excess is at most this many times its prediction."""
 
 
 class Correction(enum.IntEnum):
@@ -129,8 +129,9 @@ def swept(
 def next_correction(state: State) -> jax.Array:
     """The `Correction` that Newton's method takes next.
 
-    A short series is taken until it turns out to be too slow. From then on BiCGStab is, which
-    trusts the linear model, if that has predicted the last sweep well, and otherwise a long series.
+    A short series is taken until it turns out to be too slow. After that BiCGStab is taken, which
+    relies on the linear model, if that model has predicted the last sweep well; otherwise a long
+    series.
     """
     last: LastSweep = state.memory
     summary = last.summary

@@ -36,7 +36,7 @@ class PlainSweeps(Method):
 
     @staticmethod
     def evidence(model: Model, softmax: Softmax, state: State) -> Evidence:
-        """By a further sweep."""
+        """The evidence at `q`, by a further sweep."""
         return of_action_values(model, softmax, state.x)
 
     @staticmethod
