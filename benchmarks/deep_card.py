@@ -43,7 +43,7 @@ def learner(batch):
 
 
 def trained(runs, batch, seconds, episodes, at_second=None):
-    """Train for so long after compiling, or to the end; what was played, second by second."""
+    """Train for some seconds after compiling, or to the end; what was played, second by second."""
     lines = []
 
     def callback(progress):

@@ -171,7 +171,7 @@ def one_row():
 
 
 def pytorch():
-    """A batch as agents have it, compiled by PyTorch: our time over that of its own functions."""
+    """A small batch, compiled by PyTorch: our time over that of its own functions."""
     try:
         import torch
     except ImportError:

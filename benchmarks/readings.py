@@ -210,7 +210,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kind", choices=KINDS, default="weighings")
     parser.add_argument("--checkpoint", type=Path, required=True, help="where it is resumed from")
-    parser.add_argument("--seconds", type=float, default=np.inf, help="stop after so many")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="stop after this many")
     parser.add_argument("--runs", type=int, default=RUNS, help="of each setting")
     parser.add_argument("--episodes", type=int, default=Config().episodes)
     parser.add_argument(

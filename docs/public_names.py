@@ -63,7 +63,7 @@ def on_github() -> str:
 
 
 def on_the_site() -> str:
-    """The page as mkdocstrings is to have it: each name leads to its docstring on the page."""
+    """The page as the input of mkdocstrings: each name leads to its docstring on the page."""
     seen = set()
 
     def docstring(entry: Entry) -> str:

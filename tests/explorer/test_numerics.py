@@ -29,7 +29,7 @@ BROKEN = [
 
 
 def library_mdp(mdp):
-    """The MDP of the page as the library has it."""
+    """The MDP of the page, as one of the library."""
     stays = [[mdp["pa"], 1 - mdp["pa"]], [mdp["pb"], 1 - mdp["pb"]]]
     rewards = [[mdp["ra"], mdp["rb"]], [0.0, 0.0]]
     terminal = [False, True]

@@ -31,7 +31,7 @@ import mellowmax as mm
 EXTENDED = np.longdouble
 ACTIONS = (1, 2, 3, 4, 9, 17, 64, 257, 1000, 30_000, 100_000)
 MOST_ROWS, ELEMENTS = 25_000, 200_000
-"""Of a batch: so many rows, and fewer of many actions."""
+"""The number of rows of a batch; batches of many actions have fewer."""
 ALONE = 4
 """Rows of a batch that are computed alone too."""
 LOOSE = {"float32": 2e-3, "float64": 1e-6}

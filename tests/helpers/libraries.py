@@ -41,7 +41,7 @@ class Library:
         return self.name
 
     def array(self, values, dtype=None):
-        """An array of the library, in a dtype given by its name or as the values have it."""
+        """An array of the library, in a dtype given by its name, or in that of the values."""
         values = np.asarray(values)
         return self._asarray(values, getattr(self.module, dtype or str(values.dtype)))
 

@@ -30,7 +30,7 @@ def test_the_two_state_mdp_is_figure_1():
 
 
 def boltzmann_fixed_points(mdp, beta):
-    """How many there are: sign changes of the backup of a value `v` of state 0, less `v`."""
+    """The number of fixed points: sign changes of `backup(v) - v`, for a value `v` of state 0."""
     v = np.linspace(-0.5, 3.0, 200_001)
     q = mdp.rewards[0] + mdp.discount * mdp.probabilities[0, :, 0] * v[:, None]
     weights = np.exp(beta * (q - q.max(1, keepdims=True)))

@@ -55,7 +55,7 @@ def print_result(result: Result, *, as_json: bool = False, quiet: bool = False) 
 
 
 def _plain(value: object) -> object:
-    """A value as JSON can have it."""
+    """A value that JSON can hold."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):

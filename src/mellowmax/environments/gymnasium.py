@@ -108,7 +108,7 @@ class TabularEnv(gymnasium.Env[Any, Action]):
         """Start an episode.
 
         Args:
-            seed: the seed of the random numbers; None to go on with the generator as it is.
+            seed: the seed of the random numbers; None to continue with the generator as it is.
             options: not used.
 
         Returns:

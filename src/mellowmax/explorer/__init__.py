@@ -6,9 +6,9 @@ reader's own MDP.
 """
 
 from .gallery import exhibits, taxi
+from .landings import Pilot, landing
 from .models import model
 from .page import Block, page, write_page
-from .replay import Pilot, landing
 from .serve import PageServer
 
 __all__ = [

@@ -20,7 +20,6 @@ Algorithm 1; expected SARSA has the fixed points of planning with the same softm
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -59,11 +58,7 @@ class Learned(NamedTuple):
     action: jax.Array
 
 
-@functools.partial(
-    jax.tree_util.register_dataclass,
-    data_fields=["softmax", "learning_rate", "discount", "initial"],
-    meta_fields=["bootstrap", "on_policy"],
-)
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, eq=False)
 class Learner:
     """A tabular learner; made by `sarsa`, `expected_sarsa` or `q_learning`.
@@ -79,9 +74,9 @@ class Learner:
     """What the reward of the next step is worth; None for the environment's own."""
     initial: ArrayLike
     """The first action values: a number, or `[S, A]`."""
-    bootstrap: Bootstrap
+    bootstrap: Bootstrap = dataclasses.field(metadata={"static": True})
     """`bootstrap(softmax, row, action, where)`: what the next state is worth."""
-    on_policy: bool
+    on_policy: bool = dataclasses.field(metadata={"static": True})
     """Does the bootstrap need the next action? Then that one is chosen before the update."""
 
     def at(self, step: Scalar) -> Learner:
@@ -209,7 +204,7 @@ class Learner:
         if not self.on_policy:
             q, td_error = now.update(q, *moved, action, where=where)
             return Learned(q, td_error, now.act(uniform, q[next_state], where=where))
-        # Of the table as an end leaves it, the row of the next state is all that matters here.
+        # Of the updated table only one row matters here: that of the next state.
         row = q[next_state]
         last = q[state, action] + self._rate_at(step) * (reward - q[state, action])
         begins_here = jnp.logical_and(discount == 0, next_state == state)

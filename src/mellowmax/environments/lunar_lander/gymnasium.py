@@ -93,7 +93,7 @@ class LunarLander(gymnasium.Env[Observations, Action]):
         """Start an episode.
 
         Args:
-            seed: the seed of the random numbers; None to go on with the generator as it is.
+            seed: the seed of the random numbers; None to continue with the generator as it is.
             options: not used.
 
         Returns:
@@ -206,7 +206,7 @@ class LunarLanderVector(gymnasium.vector.VectorEnv[Observations, Integers, npt.N
         """Start an episode of every lander.
 
         Args:
-            seed: the seed of the first lander, or one for each; None to go on with the generators.
+            seed: the seed of the first lander, or one for each; None to draw on from the generators.
             options: `reset_mask`, `[num_envs]`, says which landers start an episode, if not all.
 
         Returns:

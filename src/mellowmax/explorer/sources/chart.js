@@ -8,7 +8,7 @@ const NAMES = ["page", "card", "text", "soft", "line", "tint", "boltzmann", "mel
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
 /**
- * The colours as the style sheet has them now: light, dark, or on paper.
+ * The present colours of the style sheet: light, dark, or on paper.
  * @returns {Ink}
  */
 export function readInk() {

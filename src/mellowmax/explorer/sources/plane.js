@@ -89,7 +89,7 @@ function drawBasins(chart, scene) {
 }
 
 /**
- * A colour as a pixel has it.
+ * A colour as the number of a pixel.
  * @param {string} hex
  */
 function packed(hex) {

@@ -51,7 +51,7 @@ IN_EACH = (
     "exploration_steps",
     "last_epsilon",
 )
-"""Those that have a number for each environment."""
+"""The settings that have a number for each environment."""
 ENVIRONMENTS = {"acrobot": acrobot, "lunar_lander": lunar_lander}
 
 
