@@ -1,8 +1,8 @@
 """Objects that JAX's transformations see through, whether JAX is imported before or after.
 
 The fields of a dataclass are its data, but for those with `metadata={"static": True}`, as in
-JAX. Of any other object the attributes are, but for text and functions. What is not data is compared
-when JAX looks for a compiled program, so it must be hashable.
+JAX. Of any other object the attributes are, but for text and functions. What is not data is
+compared when JAX looks for a compiled program, so it must be hashable.
 """
 
 from __future__ import annotations

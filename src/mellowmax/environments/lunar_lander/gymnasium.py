@@ -206,7 +206,7 @@ class LunarLanderVector(gymnasium.vector.VectorEnv[Observations, Integers, npt.N
         """Start an episode of every lander.
 
         Args:
-            seed: the seed of the first lander, or one for each; None to draw on from the generators.
+            seed: the seed of the first lander, or one for each; None to continue with them.
             options: `reset_mask`, `[num_envs]`, says which landers start an episode, if not all.
 
         Returns:
