@@ -192,6 +192,14 @@ def test_all_is_what_a_module_defines_in_public(module):
         assert defined <= set(loaded.__all__)
 
 
+def test_the_tests_mirror_the_packages():
+    """Every folder of tests is named after the package that it tests, but for what helps."""
+    folders = {
+        path.parent.relative_to(ROOT / "tests") for path in ROOT.glob("tests/*/**/test_*.py")
+    }
+    assert not {folder.as_posix() for folder in folders if not (PACKAGE / folder).is_dir()}
+
+
 def test_the_promised_names():
     operators = {"maximum", "mean", "epsilon_greedy", "boltzmann", "mellowmax"}
     kinds = ("greedy", "uniform", "epsilon_greedy", "boltzmann", "mellowmax")
