@@ -111,6 +111,14 @@ class Softmax(ABC):
     def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """The gradient of the value with respect to `q`: weights that sum to 1."""
 
+    def bonus(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
+        """What the value has beyond what the policy earns: `value == sum(policy * q) + bonus`.
+
+        0, since the policy of most softmaxes attains their value. A regularised one pays a bonus
+        for a policy that spreads, or charges for one that does not.
+        """
+        return self.value(q, axis=axis, where=where) * 0
+
     def sample(self, key: Key, q: ArrayLike, *, axis: int = -1, where: Mask = None) -> Actions:
         """An action for each row, drawn from the policy with the library's own random `key`."""
         return policies.sample(key, self.policy(q, axis=axis, where=where), axis=axis)
