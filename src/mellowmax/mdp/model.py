@@ -24,7 +24,7 @@ import numpy as np
 from .._common import checks, npz
 from .._common.schema import Field
 from .._typing import ArrayLike, Bools, Floats, Integers, Mask
-from . import convert, validate
+from . import averager, convert, validate
 from .transitions import Branches, Matrices, SparseMatrix
 
 if TYPE_CHECKING:
@@ -335,6 +335,30 @@ class MDP:
             MDP(states=5, actions=2, branches=2, discount=1, terminal=2)
         """
         return cls(**convert.from_function(transition, n_states, n_actions), discount=discount)
+
+    def averaged(self, weights: ArrayLike | SparseMatrix, anchors: ArrayLike | None = None) -> MDP:
+        """The MDP that fitted value iteration solves if an averager approximates the values.
+
+        Its states are the anchors, and its fixed points are the values of the anchors. A state of
+        this MDP has the value `weights @ value`, unless it is terminal: it has 0.
+
+        Args:
+            weights: `[S, K]`, dense or sparse: the weight of each anchor in the value of each
+                state, not negative. What the sum of a row lacks to 1 ends the episode.
+            anchors: `[K]`, the state that each anchor is; None for the first `K` states.
+
+        Examples:
+            The states of a chain in pairs:
+
+            >>> import numpy as np
+            >>> from mellowmax.mdp import chain
+            >>> chain(6).averaged(np.kron(np.eye(3), [[1], [1]]), anchors=[0, 2, 4])
+            MDP(states=3, actions=2, branches=2, discount=0.99)
+
+        References:
+            Gordon, "Stable function approximation in dynamic programming" (1995).
+        """
+        return MDP(**averager.averaged(self, weights, anchors), discount=self.discount)
 
     def to_numpy(self) -> tuple[Floats, Floats]:
         """`(transitions [S, A, S], rewards [S, A])`.
