@@ -128,6 +128,25 @@ def test_no_private_module_is_imported_across_packages(module):
             assert module.startswith(parent), f"{module} imports {name}"
 
 
+@pytest.mark.parametrize("module", sorted(set(MODULES) - {"_common.private_names"}))
+def test_private_names_of_other_packages_stand_in_one_module(module):
+    """Imported, as attributes of what is imported, and as text."""
+    said, others = set(), {"jax", "torch", "typer"}
+    for node in ast.walk(ast.parse(path_of(module).read_text())):
+        if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0):
+            base = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            said |= {base + alias.name for alias in node.names}
+            others |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Attribute):
+            said.add(ast.unparse(node))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            said.add(node.value)
+    others -= sys.stdlib_module_names
+    for name in said:
+        if re.fullmatch(r"\w+(\.\w+)+", name) and name.split(".")[0] in others:
+            assert not re.search(r"\._(?!_)", name), f"{module} uses {name}"
+
+
 @pytest.mark.parametrize("module", [m for m in MODULES if RANK[package_of(m)] < FOUNDATION])
 def test_the_foundation_needs_numpy_and_array_api_compat_alone(module):
     if package_of(module) == "_common":  # what the later packages share

@@ -282,6 +282,32 @@ def test_transformations_of_functions():
     close(hessian, 5.0 * (torch.diag(weights) - torch.outer(weights, weights)), 1e-9)
 
 
+@pytest.mark.parametrize("dual", ["q", "omega"])
+def test_forward_mode_derivatives(dual):
+    """Of a value by one argument: the other, and a mask, are as they are outside."""
+    mask, tangent = torch.as_tensor(ALLOWED, device=DEVICE), {"q": 1.0, "omega": 2.0}[dual]
+    with torch.autograd.forward_ad.dual_level():
+        given = {"q": tensor(), "omega": tensor(np.array(5.0))}
+        of_one = given[dual]
+        given[dual] = torch.autograd.forward_ad.make_dual(of_one, torch.full_like(of_one, tangent))
+        value = mm.mellowmax(**given, where=mask)
+        found = torch.autograd.forward_ad.unpack_dual(value).tangent
+        plain = mm.mellowmax(tensor(), 5.0, where=mask)
+        assert torch.autograd.forward_ad.unpack_dual(plain).tangent is None
+    step = 1e-5
+    ahead = {"q": tensor(), "omega": tensor(np.array(5.0))}
+    back = dict(ahead)
+    ahead[dual], back[dual] = ahead[dual] + step * tangent, back[dual] - step * tangent
+    slope = mm.mellowmax(**ahead, where=mask) - mm.mellowmax(**back, where=mask)
+    close(found, slope / (2 * step), 1e-8)
+
+
+@pytest.mark.filterwarnings("ignore")  # `torch.jit` is deprecated, and warns of each shape
+def test_a_program_that_was_traced_computes_anew():
+    traced = torch.jit.trace(lambda q: mm.mellowmax(q, 5.0), tensor())
+    close(traced(tensor(2 * Q)), mm.mellowmax(tensor(2 * Q), 5.0))
+
+
 def test_autocast_forwards_and_backwards():
     linear = torch.nn.Linear(4, 4, device=DEVICE)
 

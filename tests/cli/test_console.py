@@ -73,22 +73,3 @@ def test_a_reader_that_goes_and_an_output_that_was_closed_are_silent():
     ):
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (code, "", ""), line
-
-
-def test_a_compiled_program_is_kept_whole_or_not_at_all(tmp_path):
-    code = """
-import os, resource, sys
-from jax._src.lru_cache import LRUCache
-from mellowmax.cli.console import keep_compiled_programs
-keep_compiled_programs()
-cache = LRUCache(sys.argv[1], max_size=-1)
-cache.put("short", b"x" * 10)
-resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
-try:
-    cache.put("long", b"x" * 100)
-except OSError:
-    print(sorted(os.listdir(sys.argv[1])), cache.get("short"))
-"""
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stdout == "['short-cache'] b'xxxxxxxxxx'\n", done.stderr

@@ -18,7 +18,7 @@ from typing import NoReturn
 
 import typer
 
-from .._common.files import replacing
+from .._common.private_names import write_programs_whole
 from .._common.signals import exit_code, say_stopped
 from .._common.terminal import say, say_error
 from .._common.text import visible
@@ -138,24 +138,4 @@ def keep_compiled_programs() -> None:
         jax.config.update("jax_compilation_cache_dir", str(Path(home) / "mellowmax" / "jax"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
         with contextlib.suppress(ImportError, AttributeError):  # of a JAX that does it differently
-            _write_programs_whole()
-
-
-def _write_programs_whole() -> None:
-    """Let JAX write a compiled program whole or not at all.
-
-    One that is half there, since the process was killed, would be warned of at every start, and
-    never be replaced.
-    """
-    from jax._src import lru_cache
-
-    put = lru_cache.LRUCache.put
-
-    def put_whole(self: lru_cache.LRUCache, key: str, value: bytes) -> None:
-        path = Path(self.path) / f"{key}{lru_cache._CACHE_SUFFIX}"
-        if not path.exists():
-            with replacing(path) as file:
-                file.write(value)
-        put(self, key, value)
-
-    lru_cache.LRUCache.put = put_whole  # type: ignore[method-assign]
+            write_programs_whole()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
-__all__ = ["CLICK", "in_usage", "name_of", "with_flags"]
+from .._common.private_names import click
 
-CLICK = "typer._click" if importlib.util.find_spec("typer._click") else "click"
-"""Newer versions of Typer come with a Click of their own."""
+if TYPE_CHECKING:
+    from .._common.private_names import click_core
+
+__all__ = ["in_usage", "name_of", "with_flags"]
+
 OTHER_NAMES = {
     "checkpoint": ["out"],
     "omega": ["parameter"],
@@ -22,13 +23,13 @@ OTHER_NAMES = {
 """Arguments of the library whose flags have other names; a command has one of those."""
 
 
-def in_usage(argument: Any) -> str:
+def in_usage(argument: click_core.Parameter) -> str:
     """An argument as the usage line shows it: `<MODEL>` if it is required, else `[MODEL]`."""
     name = f"<{name_of(argument)}>" if argument.required else f"[{name_of(argument)}]"
     return name if argument.nargs == 1 else f"{name}..."
 
 
-def name_of(parameter: Any) -> str:
+def name_of(parameter: click_core.Parameter) -> str:
     """The name of an option or an argument, as the help shows it."""
     if parameter.param_type_name == "option":
         return str(parameter.opts[0])
@@ -40,7 +41,7 @@ def with_flags(sentence: str) -> str:
 
     "`learning_rate` must be ..." becomes "`--learning-rate` must be ...".
     """
-    context = importlib.import_module(f"{CLICK}.globals").get_current_context(silent=True)
+    context = click("globals").get_current_context(silent=True)
     flags: dict[str, str] = {}
     for parameter in [] if context is None else context.command.params:
         flags[parameter.name] = name_of(parameter)

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import importlib
 import shutil
 import sys
 import typing
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import typer
 import typer.core
 
+from .._common.private_names import click
 from .._common.terminal import columns, say_error, wrapped
 from .console import output_arrives
-from .error_names import CLICK, in_usage, name_of
+from .error_names import in_usage, name_of
+
+if TYPE_CHECKING:
+    from .._common.private_names import click_core as core
+    from .._common.private_names import click_exceptions as exceptions
+    from .._common.private_names import click_formatting as formatting
+else:
+    core, exceptions, formatting = map(click, ("core", "exceptions", "formatting"))
 
 __all__ = ["Command", "Commands"]
 
@@ -27,15 +34,11 @@ HYPHEN = "\u2011"
 KINDS = {int: "a whole number", float: "a number"}
 """What a value must be, by the type of its option."""
 
-_core: Any = importlib.import_module(f"{CLICK}.core")
-_exceptions: Any = importlib.import_module(f"{CLICK}.exceptions")
-_formatting: Any = importlib.import_module(f"{CLICK}.formatting")
-
-NO_ARGUMENTS: Any = getattr(_exceptions, "NoArgsIsHelpError", ())
+NO_ARGUMENTS = getattr(exceptions, "NoArgsIsHelpError", ())
 """Raised to show the help; Click before 8.2 shows it by itself."""
 
 
-class _Formatter(_formatting.HelpFormatter):  # type: ignore[misc]
+class _Formatter(formatting.HelpFormatter):
     """Help as wide as the terminal; Click's own is not narrower than 50 columns."""
 
     def __init__(self, *args: object, **settings: object) -> None:
@@ -64,7 +67,7 @@ def _kept(text: str) -> str:
     return text.replace("-", HYPHEN)
 
 
-class _Context(_core.Context):  # type: ignore[misc]
+class _Context(core.Context):
     formatter_class = _Formatter
 
 
@@ -77,30 +80,30 @@ class Command(typer.core.TyperCommand):
         """The first sentence of the help, in the list of commands; Click cuts it."""
         return (self.help or "").split("\n\n")[0]
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+    def collect_usage_pieces(self, ctx: core.Context) -> list[str]:
         """What follows the name of the command in the usage line."""
         return [self.options_metavar or "", *map(in_usage, self._arguments())]
 
-    def _arguments(self) -> list[Any]:
+    def _arguments(self) -> list[core.Parameter]:
         return [one for one in self.params if one.param_type_name == "argument"]
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: core.Context, args: list[str]) -> list[str]:
         """Read what was typed."""
         typed = list(args)
         try:
             return super().parse_args(ctx, args)
         except NO_ARGUMENTS:
             raise
-        except _exceptions.UsageError as error:
-            raise _exceptions.UsageError(self._sentence(ctx, typed, error), ctx) from error
+        except exceptions.UsageError as error:
+            raise exceptions.UsageError(self._sentence(ctx, typed, error), ctx) from error
 
-    def _sentence(self, ctx: typer.Context, typed: list[str], error: Any) -> str:
+    def _sentence(self, ctx: core.Context, typed: list[str], error: exceptions.UsageError) -> str:
         """What is wrong with what was typed, in one sentence."""
-        if isinstance(error, _exceptions.MissingParameter):
+        if isinstance(error, exceptions.MissingParameter) and error.param is not None:
             return f"`{name_of(error.param)}` must be given, got none"
-        if isinstance(error, _exceptions.NoSuchOption):
+        if isinstance(error, exceptions.NoSuchOption):
             return _unknown(ctx, "option", error.option_name, _visible_flags(self, ctx))
-        if isinstance(error, _exceptions.BadOptionUsage):
+        if isinstance(error, exceptions.BadOptionUsage):
             name = error.option_name
             for one in typed:
                 if one.startswith(f"{name}="):
@@ -108,7 +111,7 @@ class Command(typer.core.TyperCommand):
                     return f"`{name}` must be given without a value, got {got!r}"
             return f"`{name}` must have a value, got none"
         values, others, _ = self.make_parser(ctx).parse_args(args=typed)
-        if isinstance(error, _exceptions.BadParameter) and error.param is not None:
+        if isinstance(error, exceptions.BadParameter) and error.param is not None:
             kind = typing.get_type_hints(self.callback)[error.param.name]
             rule = next((KINDS[one] for one in (kind, *typing.get_args(kind)) if one in KINDS), "")
             if rule:
@@ -125,30 +128,38 @@ class Commands(typer.core.TyperGroup):
 
     context_class = _Context
 
-    def make_context(self, *args: Any, **extra: Any) -> Any:
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: core.Context | None = None,
+        **extra: object,
+    ) -> core.Context:
         """Read what was typed before the command's name."""
         with _mistakes_in_one_sentence():
-            return super().make_context(*args, **extra)
+            return super().make_context(info_name, args, parent, **extra)
 
-    def invoke(self, ctx: Any) -> object:
+    def invoke(self, ctx: core.Context) -> object:
         """Run a command."""
         with output_arrives(), _mistakes_in_one_sentence():
             return super().invoke(ctx)
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: core.Context, args: list[str]) -> list[str]:
         """Find the command, or print the help or the version."""
         with output_arrives():
             try:
                 return super().parse_args(ctx, args)
-            except _exceptions.NoSuchOption as error:
+            except exceptions.NoSuchOption as error:
                 flags = _visible_flags(self, ctx)
                 sentence = _unknown(ctx, "option", error.option_name, flags)
-                raise _exceptions.UsageError(sentence, ctx) from error
+                raise exceptions.UsageError(sentence, ctx) from error
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+    def resolve_command(
+        self, ctx: core.Context, args: list[str]
+    ) -> tuple[str | None, core.Command | None, list[str]]:
         """The command of a name."""
         if args and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            raise _exceptions.UsageError(_unknown(ctx, "command", args[0], self.commands), ctx)
+            raise exceptions.UsageError(_unknown(ctx, "command", args[0], self.commands), ctx)
         return super().resolve_command(ctx, args)
 
 
@@ -159,12 +170,12 @@ def _mistakes_in_one_sentence() -> Iterator[None]:
         yield
     except NO_ARGUMENTS:
         raise
-    except _exceptions.UsageError as error:
+    except exceptions.UsageError as error:
         say_error(" ".join(error.format_message().split()))
         raise typer.Exit(2) from None
 
 
-def _visible_flags(command: Any, ctx: typer.Context) -> list[str]:
+def _visible_flags(command: core.Command, ctx: core.Context) -> list[str]:
     """The options that the help of a command has."""
     options = (one for one in command.get_params(ctx) if not getattr(one, "hidden", False))
     return [
@@ -175,7 +186,7 @@ def _visible_flags(command: Any, ctx: typer.Context) -> list[str]:
     ]
 
 
-def _unknown(ctx: typer.Context, what: str, name: str, known: Iterable[str]) -> str:
+def _unknown(ctx: core.Context, what: str, name: str, known: Iterable[str]) -> str:
     """The sentence for an option or command that does not exist, with the one it may mean."""
     near = difflib.get_close_matches(name, [*known], 1)
     meant = f"; did you mean {near[0]}?" if near else f"; see `{ctx.command_path} --help`"

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..._common.on_import import once_imported
+from ..._common.private_names import COMPILER
 
 if TYPE_CHECKING:
     import torch
@@ -30,12 +31,12 @@ def allow_in_graph(functions: Iterable[Callable[..., Any]]) -> None:
     """Let PyTorch's compiler run functions, not read them, once there is a compiler."""
 
     def allow() -> None:
-        import torch._dynamo
+        import torch
 
         for function in functions:
-            torch._dynamo.allow_in_graph(function)
+            torch.compiler.allow_in_graph(function)
 
-    once_imported("torch._dynamo", allow)
+    once_imported(COMPILER, allow)
 
 
 def define_search(search: Callable[..., Any]) -> None:

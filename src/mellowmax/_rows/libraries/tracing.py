@@ -7,8 +7,9 @@ followed by its compiler, its exporter, `torch.func` or forward-mode derivatives
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
+from ..._common.private_names import functorch_unwrapped, is_intercepted, is_only_for_autograd
 from ..._typing import Array
 
 if TYPE_CHECKING:
@@ -38,11 +39,9 @@ def is_traced(x: object) -> bool:
         return False
     import torch
 
-    wrappers = torch._C._functorch
-    while wrappers.is_functorch_wrapped_tensor(x):
-        x = wrappers.get_unwrapped(x)
-    is_plain = type(x) in (torch.Tensor, torch.nn.Parameter) and not cast(Any, x).is_meta
-    return not is_plain or torch._C._len_torch_dispatch_stack() > 0
+    inner = functorch_unwrapped(cast("torch.Tensor", x))
+    is_plain = type(inner) in (torch.Tensor, torch.nn.Parameter) and not inner.is_meta
+    return not is_plain or is_intercepted()
 
 
 def as_number(x: object) -> float | None:
@@ -75,9 +74,7 @@ def holds_numbers(x: torch.Tensor) -> bool:
         type(x) in (torch.Tensor, torch.nn.Parameter)
         and x.layout is torch.strided
         and not x.is_meta
-        and torch._C._has_storage(x)
-        and not torch._C._are_functorch_transforms_active()
-        and not torch._C._len_torch_dispatch_stack()
-        and torch.autograd.forward_ad._current_level < 0
-        and torch._C._get_tracing_state() is None
+        and is_only_for_autograd(x)
+        and torch.autograd.forward_ad.unpack_dual(x).tangent is None
+        and not torch.jit.is_tracing()
     )
