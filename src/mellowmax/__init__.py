@@ -20,7 +20,8 @@ of a softmax), `mellowmax.torch` (a softmax as a module of PyTorch).
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from . import operators, policies, softmax
 from ._rows.libraries.torch_compiler import allow_in_graph
@@ -66,7 +67,7 @@ _ON_FIRST_USE = (
 )
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> ModuleType:
     if name in _ON_FIRST_USE:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -83,7 +83,7 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
                 raise ValueError(f"`{name}` {rule}, got {getattr(softmax, name)}")
             self.register_parameter(f"log_{name}", torch.nn.Parameter(value.log()))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         """What a module has, and the present value of a learnable parameter."""
         if name in self.__dict__.get("_names", ()) and self.learnable:
             return self._parameter(name)

@@ -7,7 +7,7 @@ here imports JAX: environments may run in processes of their own.
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -39,7 +39,7 @@ def failure(error: Exception) -> FailedEnvironmentError:
 
 def checked(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     """An environment whose answers are checked; one that is checked already as it is."""
-    inner: Any = env
+    inner: gymnasium.Env[Any, Any] = env
     while isinstance(inner, gymnasium.Wrapper):
         if isinstance(inner, _Checked):
             return env
@@ -72,7 +72,7 @@ class _Checked(gymnasium.Wrapper[Any, Any, Any, Any]):
         ends = _flag("terminated", terminated), _flag("truncated", truncated)
         return seen, _number("reward", reward), *ends, info
 
-    def render(self) -> Any:
+    def render(self) -> gymnasium.core.RenderFrame | list[gymnasium.core.RenderFrame] | None:
         """Show itself."""
         return _asked(self.env.render)
 
@@ -124,7 +124,8 @@ def _check_observation(space: spaces.Space[Any], seen: Any) -> None:
             _refuse(f"return observations of {shape}, as its observation space says", seen)
     elif isinstance(space, spaces.Dict | spaces.Tuple):
         whole = isinstance(space, spaces.Dict)
-        parts: Any = space.spaces if whole else dict(enumerate(space.spaces))
+        parts: Mapping[Any, spaces.Space[Any]]
+        parts = space.spaces if isinstance(space, spaces.Dict) else dict(enumerate(space.spaces))
         mine = isinstance(seen, dict) if whole else isinstance(seen, tuple | list)
         if not (mine and len(seen) == len(parts) and (not whole or seen.keys() == parts.keys())):
             _refuse(f"return observations in {space}, its observation space", seen)

@@ -65,7 +65,7 @@ ALGORITHMS = {
 """The options that only one of the algorithms has."""
 
 
-def _option(help: str, default: str = "") -> Any:
+def _option(help: str, default: str = "") -> typer.models.OptionInfo:
     """An option whose default is the library's, which is said in its help."""
     return typer.Option(help=help, show_default=default or False)
 

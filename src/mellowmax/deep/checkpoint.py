@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from .._common import npz
 from .._common.schema import Field, json_object, matching
+from .._typing import PyTree
 from .description import KINDS, Description, differences, parameter_names
 from .log import EpisodeLog
 from .reinforce import FORMER_BASELINES, ReinforceState
@@ -74,14 +75,14 @@ OF_ALGORITHM = {
 class BlockState:
     """What the runs of a block have learned, and the episodes they have played."""
 
-    states: Any
+    states: PyTree
     """What all lanes of the block have learned: a tree of arrays, those of the policy's network
     first."""
     log: EpisodeLog
     """The log of the lanes that have a run."""
     first: int = 0
     """The number of the block's first lane among those of all blocks."""
-    playing: Any = None
+    playing: PyTree = None
     """The episodes that are under way, as `Player.begin` makes them."""
 
     def leaves(self) -> list[Any]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from jax import lax
 
 from .._common.pytrees import pytree
-from .._typing import Integers
+from .._typing import Integers, PyTree
 
 __all__ = ["CHUNK", "Episodes", "Round", "padded_length"]
 
@@ -100,9 +100,9 @@ class Round(NamedTuple):
     """`[N, B]`: the sum of the rewards of each episode."""
     lengths: npt.NDArray[np.int32] | None = None
     """`[N, B]`: how many steps each episode has."""
-    states: Any = None
+    states: PyTree = None
     """What all lanes have learned by now."""
-    playing: Any = None
+    playing: PyTree = None
     """The episodes that are still under way, if the player can be stopped within an episode."""
     steps: int = 0
     """How many steps of runs were played."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import jax
 
-from .._typing import ArrayLike
+from .._typing import ArrayLike, PyTree
 from ..softmax import Softmax
 from .network import Policy
 
@@ -43,8 +43,8 @@ class Learner(Protocol):
     def batch(self) -> int:
         """How many episodes of a run are played and logged at a time."""
 
-    def init(self, key: jax.Array, n_observations: int, n_actions: int) -> Any:
+    def init(self, key: jax.Array, n_observations: int, n_actions: int) -> PyTree:
         """The initial state of a run: arrays, those of the policy's network first."""
 
-    def policy(self, state: Any) -> Policy:
+    def policy(self, state: PyTree) -> Policy:
         """The policy that has been learned."""

@@ -8,7 +8,7 @@ is solved for in each state; `HeldTemperature` leaves that part out.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import equinox as eqx
 import jax
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from .._common import checks
 from .._common.shown import shown
 from .._rows.arguments import check_key
-from .._typing import ArrayT, Mask, Namespace, Numbers
+from .._typing import ArrayT, Mask, Namespace, Numbers, Parameter
 from ..policies import boltzmann_log_policy, boltzmann_policy, choose, mellowmax_temperature
 from ..softmax import Mellowmax, Softmax
 from . import keys
@@ -126,7 +126,7 @@ class HeldTemperature(Softmax):
 
     non_expansion: ClassVar[bool] = Mellowmax.non_expansion
 
-    omega: Any
+    omega: Parameter
     """Mellowmax's parameter: any number, or an array of them."""
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ Nothing is imported from gymnax.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from .._common.extras import needed_by
 from .._common.shown import shown
@@ -36,6 +36,25 @@ class GymnaxParams(NamedTuple):
     n_actions: int
 
 
+class _Gymnax(Protocol):
+    """What an environment of gymnax's has; its states and parameters are pytrees of its own."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    def action_space(self, params: object, /) -> object:
+        """The space of its actions."""
+
+    def reset_env(self, key: jax.Array, params: object, /) -> tuple[jax.Array, object]:
+        """The observation and the state where an episode begins."""
+
+    def step_env(
+        self, key: jax.Array, state: object, action: jax.Array, params: object, /
+    ) -> tuple[jax.Array, object, jax.Array, jax.Array, dict[str, Any]]:
+        """The next observation and state, the reward, whether the episode has ended, and more."""
+
+
 @dataclasses.dataclass(frozen=True)
 class GymnaxEnvironment:
     """The functions of a gymnax environment, as a `FunctionalEnvironment` takes them.
@@ -44,7 +63,7 @@ class GymnaxEnvironment:
         env: the environment.
     """
 
-    env: Any
+    env: _Gymnax
 
     @property
     def name(self) -> str:
@@ -73,7 +92,7 @@ class GymnaxEnvironment:
         return jnp.ravel(state.observation)
 
 
-def functional(env: Any, params: object) -> tuple[GymnaxEnvironment, GymnaxParams]:
+def functional(env: _Gymnax, params: object) -> tuple[GymnaxEnvironment, GymnaxParams]:
     """Turn what `gymnax.make` returns into a functional environment and its parameters.
 
     Args:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib import resources
-from typing import Any
 
 import numpy as np
 
@@ -30,16 +29,17 @@ TAXI, LANDINGS = "data/taxi.json", "data/landings.json"
 
 def exhibits() -> list[Block]:
     """All blocks of the gallery."""
-    return [taxi(), *_read(LANDINGS)]
+    return [taxi(), *json.loads(_text(LANDINGS))]
 
 
 def taxi() -> Block:
     """The taxi's block, as it was computed for the package."""
-    return _read(TAXI)
+    block: Block = json.loads(_text(TAXI))
+    return block
 
 
-def _read(name: str) -> Any:
-    return json.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
+def _text(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def compute_taxi(omegas: Sequence[float] = OMEGAS) -> Block:

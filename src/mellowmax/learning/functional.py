@@ -26,6 +26,7 @@ from jax.tree_util import PyTreeDef
 
 from .._common.runs import run_keys
 from .._common.threads import on_all_cores
+from .._typing import PyTree
 from ..environments.tabular import Params, move, start
 from .learner import Learner
 from .record import BLOCK, Recorder
@@ -96,7 +97,7 @@ def _accelerator_width(total: int, n_devices: int) -> int:
 @functools.lru_cache(maxsize=128)
 def _compiled(
     tree: PyTreeDef, shapes: tuple[jax.ShapeDtypeStruct, ...], mesh: Mesh, *static: object
-) -> Any:
+) -> jax.stages.Compiled:
     runs, params = jax.tree.unflatten(tree, shapes)
     names = ("recorder", "schedules", "tables")
     options = dict(zip(names, static, strict=True))
@@ -134,7 +135,7 @@ def _learn_block(
 ) -> dict[str, jax.Array]:
     keys = run_keys(runs.key, runs.number)
 
-    def begin(learner: Learner, key: jax.Array) -> tuple[_State, Any]:
+    def begin(learner: Learner, key: jax.Array) -> tuple[_State, PyTree]:
         uniforms = _draw(key, 0, params)[0]
         q = learner.init(params.n_states, params.n_actions)
         state = start(uniforms[-1], params)
@@ -142,8 +143,8 @@ def _learn_block(
         return _State(q, state, action), recorder.begin()
 
     def one_step(
-        learner: Learner, state: _State, record: Any, step: jax.Array, uniforms: jax.Array
-    ) -> tuple[_State, Any, Any]:
+        learner: Learner, state: _State, record: PyTree, step: jax.Array, uniforms: jax.Array
+    ) -> tuple[_State, PyTree, PyTree]:
         live = recorder.live(record, step)
         rate = jnp.where(live, jnp.asarray(learner.learning_rate), jnp.float32(0))
         learner = dataclasses.replace(learner, learning_rate=rate)
@@ -151,12 +152,14 @@ def _learn_block(
         record, emitted = recorder.observe(record, state.q, reward, terminated, live)
         return state, record, emitted
 
-    def block_of_steps(carry: tuple[_State, Any, jax.Array]) -> tuple[_State, Any, jax.Array]:
+    def block_of_steps(carry: tuple[_State, PyTree, jax.Array]) -> tuple[_State, PyTree, jax.Array]:
         states, records, first = carry
         number = 1 + first // BLOCK
         uniforms = jax.vmap(lambda key: _draw(key, number, params), out_axes=1)(keys)
 
-        def steps(carry: tuple[_State, Any], x: tuple[Any, Any]) -> tuple[tuple[_State, Any], Any]:
+        def steps(
+            carry: tuple[_State, PyTree], x: tuple[jax.Array, jax.Array]
+        ) -> tuple[tuple[_State, PyTree], PyTree]:
             step, uniforms = x
             learners = schedules.apply(runs, step)
             mapped = jax.vmap(one_step, in_axes=(0, 0, 0, None, 0))
@@ -168,7 +171,7 @@ def _learn_block(
         records = jax.vmap(recorder.absorb, in_axes=(0, None, 1))(records, first, emitted)
         return states, records, first + BLOCK
 
-    def any_live(carry: tuple[_State, Any, jax.Array]) -> jax.Array:
+    def any_live(carry: tuple[_State, PyTree, jax.Array]) -> jax.Array:
         _, records, first = carry
         return jax.vmap(recorder.live, in_axes=(0, None))(records, first).any()
 

@@ -62,7 +62,7 @@ def iterate(
     if is_jax_namespace(xp):
         import jax
 
-        def unfinished(carry: Carry) -> Any:
+        def unfinished(carry: Carry) -> Array:
             i, _, done = carry
             return (i < limit) & ~xp.all(done)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -130,7 +130,7 @@ slowest run waits for a slot."""
 class _Slots(NamedTuple):
     """The episodes that are played at present, `[P]` each."""
 
-    state: Any
+    state: object
     """The states of the environment. The slots are the last axis: kernels of an environment work on
     the numbers of many slots, which lie side by side."""
     observation: jax.Array
@@ -164,7 +164,7 @@ class _Games(NamedTuple):
 def _empty(
     functions: EnvironmentFunctions,
     form: _Form,
-    params: Any,
+    params: object,
     keys: jax.Array,
     n_observations: int,
 ) -> _Games:
@@ -202,7 +202,7 @@ def _take(games: _Games, lanes: jax.Array) -> Episodes:
 def _play(
     functions: EnvironmentFunctions,
     form: _Form,
-    params: Any,
+    params: object,
     policies: Policy,
     keys: jax.Array,
     numbers: jax.Array,
@@ -252,7 +252,7 @@ def _play(
 def _fill(
     functions: EnvironmentFunctions,
     form: _Form,
-    params: Any,
+    params: object,
     of_episodes: jax.Array,
     order: jax.Array,
     games: _Games,
@@ -283,7 +283,9 @@ def _fill(
     )
 
 
-def _begin(functions: EnvironmentFunctions, keys: jax.Array, params: Any) -> Any:
+def _begin(
+    functions: EnvironmentFunctions, keys: jax.Array, params: object
+) -> tuple[object, jax.Array, jax.Array]:
     """Begin an episode in each of many slots."""
     return jax.vmap(lambda key: begin(functions, key, params), out_axes=(-1, 0, 0))(keys)
 
@@ -291,7 +293,7 @@ def _begin(functions: EnvironmentFunctions, keys: jax.Array, params: Any) -> Any
 def _step(
     functions: EnvironmentFunctions,
     form: _Form,
-    params: Any,
+    params: object,
     policies: Policy,
     uniforms: jax.Array,
     of_step: jax.Array,
@@ -300,7 +302,9 @@ def _step(
     """One step in every slot; steps in free slots are computed too, and not recorded."""
     begun, lengths, record, slots = games
 
-    def one(key: jax.Array, state: Any, observation: jax.Array, action: jax.Array) -> Any:
+    def one(
+        key: jax.Array, state: object, observation: jax.Array, action: jax.Array
+    ) -> tuple[jax.Array, object, jax.Array, jax.Array]:
         state, reward, ended = functions.step(key, state, action, params)
         reward = jnp.asarray(reward, jnp.float32)
         played = jnp.concatenate([observation, jnp.stack([action.astype(jnp.float32), reward])])

@@ -10,15 +10,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Generator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import jax
 import numpy as np
 
+from ..._typing import PyTree
 from .. import keys
 from ..checkpoint import BlockState
 from ..episodes import Round
 from ..learner import Learner
+
+if TYPE_CHECKING:
+    from ..dqn import DqnState
+    from ..environment import PlayableEnvironment
 
 __all__ = [
     "EVERY_LANE",
@@ -35,7 +40,7 @@ WIDTH = 32
 """The number of lanes on a CPU, even where some have no run. Matrix products and exponentials round
 differently at other widths, and a run must give the same numbers whatever runs are beside it."""
 EVERY_LANE = np.arange(WIDTH, dtype=np.int32)
-LAUNCHED_AT_ONCE: Any = {
+LAUNCHED_AT_ONCE: dict[str, str | int] = {
     "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,"
     "DYNAMIC_SLICE_FUSION,WHILE,CONDITIONAL",
     "xla_gpu_graph_min_graph_size": 1,
@@ -52,8 +57,9 @@ LearnerT = TypeVar("LearnerT", contravariant=True)
 class Player(Protocol[LearnerT]):
     """Plays for a block of runs, each in a lane of its own, and lets them learn."""
 
-    environment: Any
-    """The environment that is played in."""
+    @property
+    def environment(self) -> PlayableEnvironment:
+        """The environment that is played in."""
 
     def width(self, learner: LearnerT, lanes: int, devices: Sequence[jax.Device]) -> int:
         """The number of lanes of a block.
@@ -64,7 +70,7 @@ class Player(Protocol[LearnerT]):
             devices: those that share the blocks.
         """
 
-    def begin(self, keys: jax.Array) -> Any:
+    def begin(self, keys: jax.Array) -> PyTree:
         """The first episodes of a block, as they are saved: arrays with an axis of lanes first.
 
         None for a player of whole episodes, which has none under way between two rounds.
@@ -88,10 +94,10 @@ class Player(Protocol[LearnerT]):
 
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
-def first_states(learners: Learner, runs: jax.Array, n_observations: int, n_actions: int) -> Any:
+def first_states(learners: Learner, runs: jax.Array, n_observations: int, n_actions: int) -> PyTree:
     """The initial states of the learners of a block, by the keys of their runs."""
 
-    def one(learner: Learner, run: jax.Array) -> Any:
+    def one(learner: Learner, run: jax.Array) -> PyTree:
         return learner.init(keys.first_weights(run), n_observations, n_actions)
 
     return jax.vmap(one)(learners, runs)
@@ -111,7 +117,7 @@ def diverged(run: int, what: str, when: str) -> FloatingPointError:
     )
 
 
-def check_finite(states: Any, block: BlockState) -> None:
+def check_finite(states: DqnState, block: BlockState) -> None:
     """Raise if a run of a block has diverged, as the states of learners of single steps say."""
     wrong = ~np.asarray(states.finite)[: len(block.log.done)]
     if wrong.any():

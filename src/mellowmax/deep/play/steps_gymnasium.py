@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -139,7 +139,7 @@ class _Bout:
         count = len(self.steps)
         rows = self.steps + [self.steps[-1]] * (self.most - count)
         kinds = (np.float32, np.int32, np.float32, np.bool_, np.float32)
-        columns: Any = map(np.array, zip(*rows, strict=True), kinds)
+        columns: Iterator[Any] = map(np.array, zip(*rows, strict=True), kinds)
         return Transitions(*columns), np.arange(self.most) < count
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from ..._typing import DType, PyTree
 from .arrays.vectors import Array, Vector
 from .game.terrain import EDGES
 
@@ -159,7 +160,7 @@ class Inputs(NamedTuple):
 class Step(NamedTuple):
     """The result of a step."""
 
-    state: Any
+    state: PyTree
     """A `State`, or in `environment` the packed numbers of one."""
     reward: Array
     terminated: Array
@@ -174,9 +175,9 @@ def no_contact(like: Array) -> Contact:
 
 def state_dtypes() -> State:
     """A state whose leaves are the dtypes of its numbers."""
-    number: Any = np.float32
-    whole: Any = np.int32
-    truth: Any = np.bool_
+    number: DType = np.float32
+    whole: DType = np.int32
+    truth: DType = np.bool_
     vector = Vector(number, number)
     motion = Motion(Place(vector, number), Speed(vector, number))
     point = Point(whole, number, number)

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
 
+from ...._typing import PyTree
 from ..arrays.legs import PAIR, STACKED
 from ..arrays.materialise import materialise_with
 from ..arrays.vectors import Array, select
@@ -216,7 +217,7 @@ def step_rows(
     input_rows = rows_of(Source(pack(inputs)), jax.tree.map(lambda x: x.dtype, inputs))
     result_dtypes = (jnp.float32, jnp.bool_, jnp.bool_, jnp.bool_)
     result = Source(jnp.zeros((len(result_dtypes), count), jnp.float32))
-    state: Any = rows_of(Source(rows), state_dtypes())
+    state: PyTree = rows_of(Source(rows), state_dtypes())
     reward, terminated, needs_contacts, needs_iterations = rows_of(result, result_dtypes)
 
     every = Kernels(count, block, warps, interpret)
@@ -245,7 +246,7 @@ def step_rows(
         state.over,
         step_targets,
     )
-    step: Any = full_step(state, input_rows, gathered)
+    step: PyTree = full_step(state, input_rows, gathered)
     end, result = step.state.hull.place.angle.source, step.reward.source
     return end.array, result.array[0], result.array[1] != 0.0
 
@@ -266,7 +267,7 @@ def launch_rows(
         interpret: run without a GPU, slowly, as a test does?
     """
     count = rows.shape[1]
-    state: Any = rows_of(Source(rows), state_dtypes())
+    state: PyTree = rows_of(Source(rows), state_dtypes())
     numbers = rows_of(Source(uniforms), (jnp.float32,) * 16)
     block = min(count, 4 * GPU_BLOCK)
     every = Kernels(count, block, max(1, block // 32), interpret)
@@ -281,6 +282,6 @@ def _start(*uniforms: Array) -> State:
     return start(uniforms)
 
 
-def _unwritten(tree: object) -> Any:
+def _unwritten(tree: object) -> PyTree:
     """None for each row, which is then not written."""
     return jax.tree.map(lambda _: None, tree)

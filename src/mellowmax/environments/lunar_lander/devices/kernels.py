@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 
+from ...._typing import PyTree
 from ..arrays.legs import STACKED
 from ..arrays.vectors import Array
 from .rows import Row, Source, cast
@@ -69,7 +70,7 @@ class Kernels:
         arguments: Sequence[object],
         targets: object = None,
         only: Row | None = None,
-    ) -> Any:
+    ) -> PyTree:
         """The results of a function, computed by one kernel.
 
         Args:
@@ -96,7 +97,7 @@ class _Evaluate:
     structure: jax.tree_util.PyTreeDef
     """The tree of the arguments of one part."""
 
-    def __call__(self, is_hull: Array | None, values: Sequence[object]) -> Any:
+    def __call__(self, is_hull: Array | None, values: Sequence[object]) -> PyTree:
         given = jax.tree.unflatten(self.structure, values)
         return self.function(*given) if is_hull is None else self.function(is_hull, *given)
 
@@ -301,7 +302,7 @@ def _store(
             triton.store(target, result.astype(jnp.float32), mask=mask)
 
 
-def _written_rows(plan: _Plan, arrays: Sequence[Array], targets: object) -> Any:
+def _written_rows(plan: _Plan, arrays: Sequence[Array], targets: object) -> PyTree:
     """The rows that a kernel has written, as the trees of its results."""
     if plan.in_place:
         new = {old: Source(array) for old, array in zip(plan.written, arrays, strict=True)}
