@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -13,7 +14,15 @@ from .._typing import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LEVEL", "POWER", "difference", "holm", "mean_interval", "share_interval"]
+__all__ = [
+    "LEVEL",
+    "POWER",
+    "difference",
+    "holm",
+    "mean_interval",
+    "share_difference",
+    "share_interval",
+]
 
 LEVEL = 0.95
 POWER = 0.8
@@ -46,6 +55,33 @@ def share_interval(count: npt.ArrayLike, total: npt.ArrayLike) -> tuple[Any, Any
     low = np.where(k == 0, 0.0, stats.beta.ppf(tail, k, n - k + 1))
     high = np.where(k == n, 1.0, stats.beta.ppf(1 - tail, k + 1, n - k))
     return k / n, low[()], high[()]
+
+
+def share_difference(
+    count: int, total: int, other_count: int, other_total: int
+) -> dict[str, float]:
+    """How much larger one share is than another, by Fisher's exact test.
+
+    The interval is made of those of the two shares (Zou and Donner, 2008).
+
+    Args:
+        count: how often it happened.
+        total: how often it could have happened.
+        other_count: how often it happened among the others.
+        other_total: how often it could have happened among them.
+
+    Returns:
+        `difference`, the ends of its interval `low` and `high`, and `p_value`.
+    """
+    share, low, high = share_interval(count, total)
+    other, other_low, other_high = share_interval(other_count, other_total)
+    table = [[count, total - count], [other_count, other_total - other_count]]
+    return {
+        "difference": share - other,
+        "low": share - other - math.hypot(share - low, other_high - other),
+        "high": share - other + math.hypot(high - share, other - other_low),
+        "p_value": float(stats.fisher_exact(table).pvalue),
+    }
 
 
 def mean_interval(numbers: Floats) -> tuple[Any, Any, Any]:
