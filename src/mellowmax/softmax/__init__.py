@@ -1,0 +1,31 @@
+"""Softmaxes: a softmax is an operator and the policy that attains its value.
+
+`sum(softmax.policy(q) * q) == softmax.value(q)` for every softmax here. Planning uses the value and
+its gradient, tabular learning samples the policy, policy gradient uses its log-probabilities: an
+algorithm that takes a `Softmax` works with any of them, and with yours: a subclass with the four
+methods, and nothing to be registered.
+
+They are frozen and hashable, and JAX sees through them: their parameter is data, so one
+compiled function serves a sweep over it.
+
+This is a module, not a function. What machine learning calls the softmax function, `exp(q)` divided
+by its sum, is `mellowmax.boltzmann_policy(q, 1.0)`; its logarithm is `boltzmann_log_policy`. The
+operators as functions are `mellowmax.boltzmann`, `mellowmax.mellowmax` and the others of
+`mellowmax.operators`, and the policies those of `mellowmax.policies`.
+"""
+
+from __future__ import annotations
+
+from .attained import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
+from .base import Softmax
+
+__all__ = ["SOFTMAXES", "Boltzmann", "EpsilonGreedy", "Max", "Mean", "Mellowmax", "Softmax"]
+
+SOFTMAXES: dict[str, type[Softmax]] = {
+    "max": Max,
+    "mean": Mean,
+    "epsilon-greedy": EpsilonGreedy,
+    "boltzmann": Boltzmann,
+    "mellowmax": Mellowmax,
+}
+"""The softmaxes by the names that the command line and the experiments use."""
