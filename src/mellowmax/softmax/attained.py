@@ -26,6 +26,7 @@ class Max(Softmax):
         Max() 1.0 [0. 1.]
     """
 
+    attained: ClassVar[bool] = True
     non_expansion: ClassVar[bool] = True
 
     def gap(self, n_actions: int) -> float:
@@ -60,6 +61,7 @@ class Mean(Softmax):
         Mean() 0.5 [0.5 0.5]
     """
 
+    attained: ClassVar[bool] = True
     non_expansion: ClassVar[bool] = True
 
     def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
@@ -89,6 +91,7 @@ class EpsilonGreedy(Softmax):
         EpsilonGreedy(epsilon=0.1) 0.95 [0.05 0.95]
     """
 
+    attained: ClassVar[bool] = True
     non_expansion: ClassVar[bool] = True
 
     epsilon: Any
@@ -123,6 +126,8 @@ class Boltzmann(Softmax):
         >>> print(softmax, softmax.value([0.0, 1.0]).round(4), softmax.policy([0.0, 1.0]).round(4))
         Boltzmann(beta=2.0) 0.8808 [0.1192 0.8808]
     """
+
+    attained: ClassVar[bool] = True
 
     beta: Any
     """The inverse temperature: any number, or an array of them."""
@@ -171,6 +176,7 @@ class Mellowmax(Softmax):
         Mellowmax(omega=2.0) 0.7169 [0.2831 0.7169]
     """
 
+    attained: ClassVar[bool] = True
     non_expansion: ClassVar[bool] = True
 
     omega: Any

@@ -7,18 +7,23 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import numpy as np
+from array_api_compat import array_namespace, is_array_api_obj
 
 from .. import policies
 from .._common import checks
 from .._common.pytrees import register
-from .._rows.arguments import check_parameter
+from .._rows.arguments import array_if_lists, check_parameter
 from .._typing import Actions, ArrayLike, ArrayT, Key, Mask, Numbers
 
 __all__ = ["Softmax", "check_field"]
 
 
 class Softmax(ABC):
-    """An operator on action values and the policy that attains its value.
+    """An operator on action values, and a policy whose actions earn its value.
+
+    The policy of an *attained* softmax earns all of it: `sum(policy * q) == value`. The value of a
+    *regularised* one has a bonus besides, `sum(policy * q) + bonus == value`, and its policy is the
+    gradient of the value.
 
     Every method takes `q` with the actions along `axis`, in any array library, and a `where` of the
     actions that count.
@@ -68,6 +73,10 @@ class Softmax(ABC):
     """Is the value proved to be a non-expansion, not to fall when an action gets better, and to
     move with a shift of all actions? Then planning has one fixed point, with an error bound."""
 
+    attained: ClassVar[bool] = False
+    """Does the policy earn the value, `sum(policy * q) == value`? Then there is no bonus. If this is
+    not said, the bonus is computed, which is right for every softmax."""
+
     def gap(self, n_actions: int) -> float:
         """A bound on how far the value of `n_actions` actions can be below their maximum."""
         checks.whole("n_actions", n_actions, 1)
@@ -88,7 +97,7 @@ class Softmax(ABC):
 
     @abstractmethod
     def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
-        """Probabilities of the actions, with `sum(policy * q) == value`."""
+        """Probabilities of the actions, with `sum(policy * q) + bonus == value`."""
 
     @abstractmethod
     def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
@@ -99,12 +108,36 @@ class Softmax(ABC):
         """The gradient of the value with respect to `q`: weights that sum to 1."""
 
     def bonus(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
-        """What the value has beyond what the policy earns: `value == sum(policy * q) + bonus`.
+        """What the value is worth beyond what the policy earns, `value - sum(policy * q)`.
 
-        0, since the policy of most softmaxes attains their value. A regularised one pays a bonus
-        for a policy that spreads, or charges for one that does not.
+        0 for an attained softmax. A regularised one pays a bonus for a policy that spreads, or
+        takes one from a policy that is far from its prior.
         """
-        return cast(ArrayT, self.value(q, axis=axis, where=where) * 0)
+        value = self.value(q, axis=axis, where=where)
+        xp = array_namespace(value) if is_array_api_obj(value) else np
+        if self.attained:
+            return cast(ArrayT, xp.zeros_like(value)[()])
+        policy = self.policy(q, axis=axis, where=where)
+        earned = xp.where(policy > 0, policy * array_if_lists(q), 0.0)  # 0 times -inf is 0 here
+        along = axis % np.ndim(q) - np.ndim(q)  # from the end: a parameter may add axes in front
+        return cast(ArrayT, value - xp.sum(earned, axis=along))
+
+    def action_bonus(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
+        """A bonus for each action, whose mean under the policy is `bonus(q)`.
+
+        What a sampled action is worth is its value and this: SARSA learns from it. A softmax that
+        does not split its bonus gives all of it to every action.
+        """
+        whole = self.bonus(q, axis=axis, where=where)
+        policy = self.policy(q, axis=axis, where=where)
+        xp = array_namespace(policy)
+        along = axis % np.ndim(q) - np.ndim(q)
+        return cast(ArrayT, xp.expand_dims(xp.asarray(whole), axis=along) + 0 * policy)
+
+    def largest_bonus(self, n_actions: int) -> float:
+        """A bound on the bonus of `n_actions` actions."""
+        checks.whole("n_actions", n_actions, 1)
+        return 0.0 if self.attained else math.inf
 
     def sample(self, key: Key, q: ArrayLike, *, axis: int = -1, where: Mask = None) -> Actions:
         """An action for each row, drawn from the policy with the library's own random `key`."""
