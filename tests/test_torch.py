@@ -11,7 +11,7 @@ import pytest
 import mellowmax as mm
 from helpers import adversarial
 from helpers.libraries import DEVICE, needs_torch
-from mellowmax._rows.quick import ordinary, small_batch
+from mellowmax._rows.quick import formulas, small_batch
 
 torch = needs_torch(allow_module_level=True)
 FULL = {"backend": "aot_eager", "fullgraph": True}
@@ -171,10 +171,10 @@ def test_shapes_and_dtypes_of_small_batches(keepdims):
 def test_kernels_of_ordinary_rows_know_their_limits():
     q = np.array([[0.0, 1.0]]).T
     for parameter in (0.0, math.inf, 1e-300, 1e300):
-        assert ordinary.mellowmax(q, parameter, None) is None
+        assert formulas.mellowmax(q, parameter, None) is None
     with np.errstate(all="ignore"):
         for row in ([0.0, math.nan], [0.0, -math.inf], [0.0, 1.0, -1e30]):
-            assert ordinary.policy(np.array([row]).T, 5.0, None) is None
+            assert formulas.policy(np.array([row]).T, 5.0, None) is None
 
 
 # Compilers and transformations.

@@ -2,7 +2,7 @@
 
 From a caller's array to the result: `arguments` checks what was passed, `rows` makes rows
 `[rows, actions]` of it, a `RowFunction` (`row_function`) works through them in the way that suits
-the array library, and its kernel has the formula. Kernels are in `formulas`: `values` (the
+the array library, and its formula says what is computed. Formulas are in `formulas`: `values` (the
 operators), `distributions` (the policies) and `temperature` (that of mellowmax's policy), all of
 them formulas in the gaps between each action value and the best one (`gaps`).
 
@@ -10,7 +10,7 @@ A call goes one of nine ways, each of which exists for a reason that was measure
 
 | caller | way | why |
 | --- | --- | --- |
-| NumPy, small batch | `quick.small_batch`, `quick.ordinary` | few calls, which outlast numbers |
+| NumPy, small batch | `quick.small_batch`, `quick.formulas` | few calls, which outlast numbers |
 | NumPy, other batches | `RowFunction._numpy` | chunks whose temporaries stay in the cache |
 | PyTorch, eager, on a CPU | the same two of `quick` | NumPy's calls are shorter than PyTorch's |
 | PyTorch, eager, other tensors | `RowFunction._torch` | GPUs, extremes, all derivatives |
@@ -18,7 +18,7 @@ A call goes one of nine ways, each of which exists for a reason that was measure
 | JAX on a CPU | `RowFunction._jax` | chunks, each with the quick branch where no row is extreme |
 | JAX on an accelerator | `RowFunction._jax`, `quick.one_pass` | all rows at once, one reduction |
 | inside a kernel for a GPU | `libraries.pallas` | the rows are cut into blocks already |
-| any other library | the kernel itself | the Array API standard alone |
+| any other library | the formula itself | the Array API standard alone |
 
 `small_batch` returns None for rows that its formulas do not get right, and the call takes the next
 way. `libraries` has what each array library does in its own way: `array_api` what the standard

@@ -17,19 +17,20 @@ import numpy.typing as npt
 from array_api_compat import is_jax_namespace, is_numpy_namespace, is_torch_namespace
 
 from .._typing import Array, Namespace
-from .formulas.gaps import are_ordinary, ordinary_rows
+from .formulas.gaps import ORDINARY, are_ordinary
 from .libraries import pallas
+from .libraries.knowledge import knowing
 from .libraries.tracing import is_traced
-from .quick import ordinary
+from .quick.formulas import QuickFormula
 
 if TYPE_CHECKING:
     import jax
     import torch
 
-__all__ = ["Kernel", "RowFunction"]
+__all__ = ["Formula", "RowFunction"]
 
-Kernel: TypeAlias = Callable[..., Array]
-"""A formula, `kernel(xp, q, parameter, mask)`: `[actions, rows]` in, that or `[1, rows]` out."""
+Formula: TypeAlias = Callable[..., Array]
+"""A formula, `formula(xp, q, parameter, mask)`: `[actions, rows]` in, that or `[1, rows]` out."""
 
 NUMPY_CHUNK = 1 << 16
 """Elements of a chunk: few enough to stay in cache, enough to hide the cost of the calls."""
@@ -48,74 +49,73 @@ class RowFunction:
     as a fourth array.
 
     Args:
-        kernel: the formula. It is called alike, but with every array transposed: with the actions
-            first, an operation between actions is one over long vectors.
+        formula: what is computed. It is called alike, but with every array transposed: with the
+            actions first, an operation between actions is one over long vectors.
         derivatives: for a function of one number a row, its closed-form derivatives with respect to
             `q` and, where it has one, to the parameter. They are used instead of differentiating
-            through the kernel, and are differentiated in turn for the higher orders.
-        given: the function of rows whose result the kernel takes as a fourth array, as mellowmax's
+            through the formula, and are differentiated in turn for the higher orders.
+        given: the function of rows whose result the formula takes as a fourth array, as mellowmax's
             policy needs the inverse temperature, which depends on the row and on omega.
-        on_accelerator: the kernel that JAX takes there, if it is another.
-        has_extremes: does the kernel compute much that only rows with extreme numbers need? Then
+        on_accelerator: the formula that JAX takes there, if it is another.
+        has_extremes: does the formula compute much that only rows with extreme numbers need? Then
             JAX compiles it without that too, and on a CPU tests each chunk. (Other libraries know
             the numbers when they compute.)
-        ordinary: the kernel for small batches of ordinary rows.
-        without_waiting: the kernel that PyTorch compiles, and takes on a GPU, if it is another: a
+        quick: the formula for small batches of rows without extreme numbers.
+        without_waiting: the formula that PyTorch compiles, and takes on a GPU, if it is another: a
             loop that ends when the numbers say so waits for the GPU at each step.
     """
 
     def __init__(
         self,
-        kernel: Kernel,
+        formula: Formula,
         derivatives: Sequence[RowFunction] = (),
         *,
         given: RowFunction | None = None,
-        on_accelerator: Kernel | None = None,
+        on_accelerator: Formula | None = None,
         has_extremes: bool = False,
-        ordinary: ordinary.Kernel | None = None,
-        without_waiting: Kernel | None = None,
+        quick: QuickFormula | None = None,
+        without_waiting: Formula | None = None,
     ) -> None:
-        self.kernel = kernel
+        self.formula = formula
         self.derivatives = tuple(derivatives)
         self.given = given
-        self.on_accelerator = on_accelerator or kernel
+        self.on_accelerator = on_accelerator or formula
         self.has_extremes = has_extremes
-        self.ordinary = ordinary
-        self.without_waiting = without_waiting or kernel
+        self.quick = quick
+        self.without_waiting = without_waiting or formula
 
     def __call__(self, xp: Namespace, *arrays: Array | None) -> Array:
         if is_jax_namespace(xp):
-            if pallas.is_in_kernel():
-                return self._all_rows_at_once(self.kernel, pallas.namespace(), *arrays)
+            if pallas.traces_kernel():
+                return self._all_rows_at_once(self.formula, pallas.namespace(), *arrays)
             return cast(Array, self._jax(*arrays))
         if is_numpy_namespace(xp):
             return self._numpy(*cast(Any, arrays))
         if is_torch_namespace(xp) and self.derivatives:
             return cast(Array, self._torch.apply(*arrays))
-        return self._all_rows_at_once(self.kernel, xp, *arrays)
+        return self._all_rows_at_once(self.formula, xp, *arrays)
 
-    def _all_rows_at_once(self, kernel: Kernel, xp: Namespace, *arrays: Array | None) -> Array:
-        """The kernel on arrays transposed for it, its result transposed back."""
+    def _all_rows_at_once(self, formula: Formula, xp: Namespace, *arrays: Array | None) -> Array:
+        """The formula on arrays transposed for it, its result transposed back."""
         if self.given is not None:
             arrays = (*arrays, self.given(xp, *arrays))
-        return kernel(xp, *(None if x is None else x.T for x in arrays)).T
+        return formula(xp, *(None if x is None else x.T for x in arrays)).T
 
-    def _by_the_chunk(self, kernel: Kernel) -> Kernel:
-        """The kernel, and a quicker one for a chunk of ordinary rows, under JAX on a CPU."""
+    def _by_the_chunk(self, formula: Formula) -> Formula:
+        """The formula, and a quicker one for a chunk of ordinary rows, under JAX on a CPU."""
         import jax
 
         def quick(xp: Namespace, *columns: Array | None) -> Array:
-            with ordinary_rows():
-                return kernel(xp, *columns)
+            return formula(knowing(xp, **{ORDINARY: True}), *columns)
 
         def either(xp: Namespace, *columns: Array | None) -> Array:
             q, parameter, mask = cast(Any, columns[:3])
             if mask is not None:
-                return kernel(xp, *columns)
-            branches = (functools.partial(each, xp) for each in (quick, kernel))
+                return formula(xp, *columns)
+            branches = (functools.partial(each, xp) for each in (quick, formula))
             return jax.lax.cond(are_ordinary(xp, q, parameter), *branches, *columns)
 
-        return either if self.has_extremes else kernel
+        return either if self.has_extremes else formula
 
     def _numpy(self, *arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Chunk by chunk."""
@@ -128,8 +128,8 @@ class RowFunction:
                 _columns(x if _is_for_all_rows(x) else x[chunk]) for x in arrays
             ]
             if self.given is not None:
-                columns.append(self.given.kernel(np, *columns))
-            part = cast(npt.NDArray[Any], self.kernel(np, *columns)).T
+                columns.append(self.given.formula(np, *columns))
+            part = cast(npt.NDArray[Any], self.formula(np, *columns)).T
             if result is None:
                 result = np.empty((rows, part.shape[1]), dtype=part.dtype)
             result[chunk] = part
@@ -144,8 +144,8 @@ class RowFunction:
 
         xp = cast(Namespace, jnp)
 
-        def in_chunks(kernel: Kernel, elements: int, *arrays: jax.Array) -> jax.Array:
-            at_once: Any = functools.partial(self._all_rows_at_once, kernel, xp)
+        def in_chunks(formula: Formula, elements: int, *arrays: jax.Array) -> jax.Array:
+            at_once: Any = functools.partial(self._all_rows_at_once, formula, xp)
             rows, actions = arrays[0].shape
             width = max(1, elements // actions // 16) * 16
             if not isinstance(rows, int) or rows <= width:  # a symbol is not to be divided
@@ -166,7 +166,7 @@ class RowFunction:
         def value(*arrays: jax.Array) -> jax.Array:
             return jax.lax.platform_dependent(
                 *arrays,
-                cpu=functools.partial(in_chunks, self._by_the_chunk(self.kernel), XLA_CPU_CHUNK),
+                cpu=functools.partial(in_chunks, self._by_the_chunk(self.formula), XLA_CPU_CHUNK),
                 default=functools.partial(in_chunks, self.on_accelerator, XLA_CHUNK),
             )
 
@@ -190,7 +190,7 @@ class RowFunction:
             primals: Sequence[jax.Array], tangents: Sequence[jax.Array]
         ) -> tuple[jax.Array, jax.Array]:
             if not self.derivatives:
-                at_once: Any = functools.partial(self._all_rows_at_once, self.kernel, xp)
+                at_once: Any = functools.partial(self._all_rows_at_once, self.formula, xp)
                 result, total = jax.jvp(at_once, primals, tangents)
                 return result, total
             result = function(*primals)
@@ -216,8 +216,8 @@ class RowFunction:
             @staticmethod
             def forward(*arrays: torch.Tensor) -> torch.Tensor:
                 in_fixed_steps = is_traced(arrays[0]) or not arrays[0].is_cpu
-                kernel = rule.without_waiting if in_fixed_steps else rule.kernel
-                return rule._all_rows_at_once(kernel, xp, *arrays)
+                formula = rule.without_waiting if in_fixed_steps else rule.formula
+                return rule._all_rows_at_once(formula, xp, *arrays)
 
             @staticmethod
             def setup_context(

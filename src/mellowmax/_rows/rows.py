@@ -54,7 +54,7 @@ def reduce_rows(
         return rows.xp.expand_dims(result, axis=rows.axis) if keepdims else result
 
     q, where = array_if_lists(q), truth_values(where)
-    result = small_batch.answer(function.ordinary, q, parameter, axis, where, of_any, keepdims)
+    result = small_batch.answer(function.quick, q, parameter, axis, where, of_any, keepdims)
     if result is None:
         result = of_any(q, parameter)
     return cast(ArrayT, result if result.ndim else result[()])  # NumPy's own give a scalar here
@@ -80,7 +80,7 @@ def map_rows(
         return move_axis(rows.xp, actions_last, -1, rows.axis)
 
     q, where = array_if_lists(q), truth_values(where)
-    result = small_batch.answer(function.ordinary, q, parameter, axis, where, of_any)
+    result = small_batch.answer(function.quick, q, parameter, axis, where, of_any)
     return cast(ArrayT, of_any(q, parameter) if result is None else result)
 
 

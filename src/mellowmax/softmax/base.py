@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj
@@ -74,8 +74,8 @@ class Softmax(ABC):
     move with a shift of all actions? Then planning has one fixed point, with an error bound."""
 
     attained: ClassVar[bool] = False
-    """Does the policy earn the value, `sum(policy * q) == value`? Then there is no bonus. If this is
-    not said, the bonus is computed, which is right for every softmax."""
+    """Does the policy earn the value, `sum(policy * q) == value`? Then there is no bonus. Without
+    this promise the bonus is computed, which is right for every softmax."""
 
     def gap(self, n_actions: int) -> float:
         """A bound on how far the value of `n_actions` actions can be below their maximum."""
@@ -119,8 +119,7 @@ class Softmax(ABC):
             return cast(ArrayT, xp.zeros_like(value)[()])
         policy = self.policy(q, axis=axis, where=where)
         earned = xp.where(policy > 0, policy * array_if_lists(q), 0.0)  # 0 times -inf is 0 here
-        along = axis % np.ndim(q) - np.ndim(q)  # from the end: a parameter may add axes in front
-        return cast(ArrayT, value - xp.sum(earned, axis=along))
+        return cast(ArrayT, value - xp.sum(earned, axis=_from_the_end(axis, q)))
 
     def action_bonus(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """A bonus for each action, whose mean under the policy is `bonus(q)`.
@@ -131,8 +130,8 @@ class Softmax(ABC):
         whole = self.bonus(q, axis=axis, where=where)
         policy = self.policy(q, axis=axis, where=where)
         xp = array_namespace(policy)
-        along = axis % np.ndim(q) - np.ndim(q)
-        return cast(ArrayT, xp.expand_dims(xp.asarray(whole), axis=along) + 0 * policy)
+        each = xp.expand_dims(xp.asarray(whole), axis=_from_the_end(axis, q))
+        return cast(ArrayT, each + 0 * policy)
 
     def largest_bonus(self, n_actions: int) -> float:
         """A bound on the bonus of `n_actions` actions."""
@@ -142,6 +141,12 @@ class Softmax(ABC):
     def sample(self, key: Key, q: ArrayLike, *, axis: int = -1, where: Mask = None) -> Actions:
         """An action for each row, drawn from the policy with the library's own random `key`."""
         return policies.sample(key, self.policy(q, axis=axis, where=where), axis=axis)
+
+
+def _from_the_end(axis: int, q: object) -> int:
+    """An axis of `q`, counted from the end: a parameter may add axes in front of a result."""
+    ndim = np.ndim(cast(Any, q))
+    return axis % ndim - ndim
 
 
 def check_field(pair: Softmax, name: str, *bounds: float) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from ..._typing import Array, Namespace
 from ..libraries.array_api import add_up
-from ..quick import ordinary
-from ..row_function import Kernel, RowFunction
+from ..quick import formulas as quick
+from ..row_function import Formula, RowFunction
 from .gaps import (
     Gaps,
     boltzmann_weights,
@@ -37,7 +37,7 @@ __all__ = [
     "uniform",
 ]
 
-# Kernels. As derivatives of operators they are given the operator's value too, which they ignore.
+# Formulas. As derivatives of operators they are given the operator's value too, which they ignore.
 
 
 def _greedy(
@@ -105,28 +105,28 @@ def _log_normalised(xp: Namespace, g: Gaps, log_weight: Array) -> Array:
     return xp.where(log_weight == lowest, lowest, result)  # it was cut, and does not move
 
 
-def _logarithm(distribution: Kernel) -> Kernel:
+def _logarithm(distribution: Formula) -> Formula:
     """The logarithm of a distribution that has no better form, with a derivative where it is 0."""
 
-    def kernel(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Array:
+    def formula(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Array:
         policy = distribution(xp, q, parameter, mask)
         none = policy == 0
         return xp.where(none, -xp.inf, xp.log(xp.where(none, 1.0, policy)))
 
-    return kernel
+    return formula
 
 
 greedy = RowFunction(_greedy)
 uniform = RowFunction(_uniform)
 epsilon_greedy = RowFunction(_epsilon_greedy)
-boltzmann = RowFunction(_boltzmann, ordinary=ordinary.boltzmann_policy)
+boltzmann = RowFunction(_boltzmann, quick=quick.boltzmann_policy)
 mellowmax = RowFunction(
-    _mellowmax, given=relative_temperature, has_extremes=True, ordinary=ordinary.policy
+    _mellowmax, given=relative_temperature, has_extremes=True, quick=quick.policy
 )
 log_greedy = RowFunction(_logarithm(_greedy))
 log_uniform = RowFunction(_logarithm(_uniform))
 log_epsilon_greedy = RowFunction(_logarithm(_epsilon_greedy))
-log_boltzmann = RowFunction(_log_boltzmann, ordinary=ordinary.boltzmann_log_policy)
+log_boltzmann = RowFunction(_log_boltzmann, quick=quick.boltzmann_log_policy)
 log_mellowmax = RowFunction(
-    _log_mellowmax, given=relative_temperature, has_extremes=True, ordinary=ordinary.log_policy
+    _log_mellowmax, given=relative_temperature, has_extremes=True, quick=quick.log_policy
 )

@@ -21,17 +21,16 @@ Arrays are `[actions, rows]` here, or `[1, rows]` for one number a row.
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..._typing import Array, Namespace
 from ..libraries.array_api import add_up, decay, power_of_two
+from ..libraries.knowledge import knows
 from ..libraries.tracing import truth
 
 __all__ = [
+    "ORDINARY",
     "Gaps",
     "UnitRow",
     "are_ordinary",
@@ -49,7 +48,6 @@ __all__ = [
     "mellow_gap",
     "normalised",
     "omega_slope",
-    "ordinary_rows",
     "without_weight",
     "unit_row",
     "units",
@@ -74,7 +72,8 @@ class Gaps(NamedTuple):
 
 STRONG = 1024
 """The parameter above which gaps that are subnormal when they are halved may have an effect."""
-_known_to_be_ordinary = contextvars.ContextVar("_known_to_be_ordinary", default=False)
+ORDINARY = "ordinary"
+"""What functions know by which every row is `ordinary`, though it is only traced."""
 
 
 def are_ordinary(xp: Namespace, q: Array, parameter: Array) -> Array:
@@ -86,21 +85,11 @@ def are_ordinary(xp: Namespace, q: Array, parameter: Array) -> Array:
     return xp.all((largest <= 2**16) & (xp.abs(parameter) <= STRONG))
 
 
-@contextlib.contextmanager
-def ordinary_rows() -> Iterator[None]:
-    """Within, every row is known to be ordinary, though it is only traced."""
-    token = _known_to_be_ordinary.set(True)
-    try:
-        yield
-    finally:
-        _known_to_be_ordinary.reset(token)
-
-
 def gaps(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Gaps:
     """The gaps of each row to its best action, or for a negative parameter to its worst."""
     sign = xp.where(parameter < 0, -xp.ones_like(parameter), xp.ones_like(parameter))
     strength = parameter * sign
-    ordinary = _known_to_be_ordinary.get()
+    ordinary = knows(xp, ORDINARY)
     is_infinite = strength == xp.inf
     infinite = None if ordinary or truth(xp.any(is_infinite)) is False else is_infinite
 

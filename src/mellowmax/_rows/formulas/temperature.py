@@ -34,7 +34,7 @@ from ..._typing import Array, Namespace
 from ..libraries.array_api import add_up
 from ..libraries.torch_compiler import define_search
 from ..libraries.tracing import truth
-from ..quick import ordinary
+from ..quick import formulas as quick
 from ..row_function import RowFunction
 from .gaps import (
     Gaps,
@@ -114,8 +114,8 @@ def policy_exponents(xp: Namespace, g: Gaps, temperature: Array) -> Array:
     if truth(xp.any(overflows)) is False:
         exponent = 0.0 - at * width
     else:  # the other order would lose what is small from derivatives
-        ordinary = at * xp.where(overflows, 0.0, width)
-        exponent = 0.0 - xp.where(overflows, (at * above) * part, ordinary)
+        moderate = at * xp.where(overflows, 0.0, width)
+        exponent = 0.0 - xp.where(overflows, (at * above) * part, moderate)
     if truth(xp.any(tied)) is not False:
         beyond = xp.minimum(g.gap / _far_actions(xp, g).length, -lowest)
         exponent = xp.where(tied, temperature * beyond, exponent)
@@ -166,7 +166,7 @@ def _in_fixed_steps(
     """The temperature in a program that PyTorch compiles: that of ordinary rows, if all are."""
     import torch
 
-    ratio, known = ordinary.ratio(torch, q.double(), omega[0].double(), mask)
+    ratio, known = quick.ratio(torch, q.double(), omega[0].double(), mask)
     parts = cast(Any, _parts_of_omega(xp, gaps(xp, q, omega, mask)))
     at = torch.ops.mellowmax.temperature(known, ratio.to(q.dtype) * parts, q, omega, mask)
     return cast(Array, at)
@@ -354,11 +354,11 @@ def _temperature(xp: Namespace, q: Array, omega: Array, mask: Array | None, at: 
 def _in_callers_numbers(xp: Namespace, g: Gaps, omega: Array, at: Array, x: Array) -> Array:
     """What an inverse temperature `x` relative to the row is worth; 0 where omega is infinite."""
     worth = omega if g.infinite is None else xp.where(g.infinite, 0.0, omega)
-    ordinary = x / _parts_of_omega(xp, g) * worth
+    untied = x / _parts_of_omega(xp, g) * worth
     if g.ordinary or truth(xp.any(at < 0)) is False:
-        return ordinary
+        return untied
     length = _far_actions(xp, g).length
-    return xp.where(at < 0, x * (-g.sign / length) * (1 / g.scale), ordinary)
+    return xp.where(at < 0, x * (-g.sign / length) * (1 / g.scale), untied)
 
 
 def _by_q(xp: Namespace, q: Array, omega: Array, mask: Array | None, at: Array) -> Array:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from ..._typing import Array, Namespace
 from ..libraries.array_api import add_up
-from ..quick import one_pass, ordinary
+from ..quick import formulas as quick
+from ..quick import one_pass
 from ..row_function import RowFunction
 from . import distributions
 from .gaps import (
@@ -36,7 +37,7 @@ __all__ = [
     "mellowmax_by_omega",
 ]
 
-# Kernels.
+# Formulas.
 
 
 def _maximum(xp: Namespace, q: Array, _: Array, mask: Array | None) -> Array:
@@ -65,7 +66,7 @@ def _mellowmax(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Arr
     return value_at(g, mellow_gap(xp, g))
 
 
-# Kernels of their derivatives. They are given the operator's value too, which they ignore.
+# Formulas of their derivatives. They are given the operator's value too, which they ignore.
 
 
 def _epsilon_greedy_by_epsilon(
@@ -126,5 +127,5 @@ mellowmax = RowFunction(
     _mellowmax,
     [distributions.boltzmann, mellowmax_by_omega],
     on_accelerator=one_pass.mellowmax,
-    ordinary=ordinary.mellowmax,
+    quick=quick.mellowmax,
 )

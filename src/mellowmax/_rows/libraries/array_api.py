@@ -26,7 +26,8 @@ from array_api_compat import (
 
 from ..._typing import Array, Key, Namespace, Shape
 from . import pallas
-from .pallas import State, frozen_step, is_in_kernel
+from .knowledge import knows
+from .pallas import IN_KERNEL, State, frozen_step
 
 __all__ = [
     "Carry",
@@ -57,8 +58,8 @@ def iterate(
     A state that is done must bear further steps: rows end at different times. Under JAX a row stays
     as it is once it is done, so that its last digit does not depend on the rows beside it.
     """
-    if is_in_kernel():
-        return pallas.iterate(step, state, limit)
+    if knows(xp, IN_KERNEL):
+        return pallas.iterate(xp, step, state, limit)
     if is_jax_namespace(xp):
         import jax
 
@@ -91,7 +92,9 @@ def add_up(xp: Namespace, x: Array) -> Array:
     their number, and equal numbers add up exactly. Libraries add along the first axis one by one,
     which loses a digit for ten actions.
     """
-    if is_in_kernel() or not isinstance(x.shape[0], int):  # few; or a size that is only a symbol
+    if knows(xp, IN_KERNEL) or not isinstance(
+        x.shape[0], int
+    ):  # few; or a size that is only a symbol
         return xp.sum(x, axis=0, keepdims=True)
     few = FEW_ACTIONS_TORCH if is_torch_namespace(xp) else FEW_ACTIONS
     without_partner = []

@@ -9,60 +9,70 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from ..._typing import Array, Namespace
+from .knowledge import knowing
 
 if TYPE_CHECKING:
     import jax
 
-__all__ = ["State", "frozen_step", "in_kernel", "is_in_kernel", "iterate", "namespace"]
+__all__ = [
+    "IN_KERNEL",
+    "State",
+    "frozen_step",
+    "in_kernel",
+    "iterate",
+    "namespace",
+    "traces_kernel",
+]
 
 State: TypeAlias = tuple[Array, ...]
 """What a loop carries from step to step."""
 Carry: TypeAlias = "tuple[jax.Array, State, jax.Array, jax.Array]"
 """The number of steps, the state, where it is done (as numbers), and whether that is everywhere."""
 
-_is_in_kernel = contextvars.ContextVar("_is_in_kernel", default=False)
+IN_KERNEL = "in_kernel"
+"""What the functions within a kernel know: see `knowledge`."""
+
+_traces_kernel = contextvars.ContextVar("_traces_kernel", default=False)
 
 
 @contextlib.contextmanager
 def in_kernel() -> Iterator[None]:
-    """What is traced within this is part of a kernel."""
-    token = _is_in_kernel.set(True)
+    """What is traced within this is part of a kernel.
+
+    Only `RowFunction` asks for it, where a call begins: an operator or a policy is called with
+    arrays alone. From there on it is an argument, `namespace()`.
+    """
+    token = _traces_kernel.set(True)
     try:
         yield
     finally:
-        _is_in_kernel.reset(token)
+        _traces_kernel.reset(token)
 
 
-def is_in_kernel() -> bool:
+def traces_kernel() -> bool:
     """Is what is being traced part of a kernel?"""
-    return _is_in_kernel.get()
+    return _traces_kernel.get()
 
 
 def namespace() -> Namespace:
     """`jax.numpy`, with `any` and `all` by what kernels know: a maximum and a minimum."""
     import jax.numpy as jnp
 
-    class InKernel:
-        __name__ = jnp.__name__
+    def some(x: jax.Array, axis: int | None = None, keepdims: bool = False) -> jax.Array:
+        return jnp.max(x.astype(jnp.int32), axis=axis, keepdims=keepdims) > 0
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(jnp, name)
+    def every(x: jax.Array, axis: int | None = None, keepdims: bool = False) -> jax.Array:
+        return jnp.min(x.astype(jnp.int32), axis=axis, keepdims=keepdims) > 0
 
-        @staticmethod
-        def any(x: jax.Array, axis: int | None = None, keepdims: bool = False) -> jax.Array:
-            return jnp.max(x.astype(jnp.int32), axis=axis, keepdims=keepdims) > 0
-
-        @staticmethod
-        def all(x: jax.Array, axis: int | None = None, keepdims: bool = False) -> jax.Array:
-            return jnp.min(x.astype(jnp.int32), axis=axis, keepdims=keepdims) > 0
-
-    return cast(Namespace, InKernel())
+    return knowing(cast(Namespace, jnp), any=some, all=every, **{IN_KERNEL: True})
 
 
-def iterate(step: Callable[[State], tuple[State, Array]], state: State, limit: int) -> State:
+def iterate(
+    xp: Namespace, step: Callable[[State], tuple[State, Array]], state: State, limit: int
+) -> State:
     """`array_api.iterate` within a kernel.
 
     Whether all is done is a number of the block: the condition of a loop can hold no more.
@@ -72,7 +82,7 @@ def iterate(step: Callable[[State], tuple[State, Array]], state: State, limit: i
 
     def advance(carry: Carry) -> Carry:
         i, inner, done, _ = carry
-        inner, frozen = frozen_step(namespace(), step, inner, done > 0)
+        inner, frozen = frozen_step(xp, step, inner, done > 0)
         ended = jnp.astype(cast(jax.Array, frozen), jnp.int32)
         return i + 1, inner, ended, jnp.min(ended)
 

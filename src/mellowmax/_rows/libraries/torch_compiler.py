@@ -42,7 +42,7 @@ def allow_in_graph(functions: Iterable[Callable[..., Any]]) -> None:
 def define_search(search: Callable[..., Any]) -> None:
     """Define `mellowmax::temperature`, with the search that is right for every row.
 
-    It has arguments and a result like those of a kernel, after a condition and the result if that
+    It has arguments and a result like those of a formula, after a condition and the result if that
     holds. To look at the condition, it waits for the device: CUDA graphs cannot have it.
     """
 

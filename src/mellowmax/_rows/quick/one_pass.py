@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 def mellowmax(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Array:
-    """The kernel of `values.mellowmax` for an accelerator."""
+    """The formula of `values.mellowmax` for an accelerator."""
     import jax
     import jax.numpy as jnp
 

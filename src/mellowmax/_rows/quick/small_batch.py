@@ -2,7 +2,7 @@
 
 `answer` takes the arguments that nearly all callers pass: an array of NumPy's or a tensor of
 PyTorch's, with the actions last, and one number as the parameter. It computes with a formula of
-`ordinary`. It returns None for other arguments, and for rows that the formula does not get right;
+`formulas`. It returns None for other arguments, and for rows that the formula does not get right;
 then the caller takes the general path.
 
 The tensors are computed with NumPy, whose calls take a fraction of the time of PyTorch's, and chunk
@@ -23,7 +23,7 @@ import numpy as np
 
 from ..._typing import Array, Bools, DType, Floats, Shape
 from ..libraries.tracing import as_number, holds_numbers
-from .ordinary import Answer, Gradients, Kernel
+from .formulas import Answer, Gradients, QuickFormula
 
 if TYPE_CHECKING:
     import torch
@@ -42,7 +42,7 @@ General: TypeAlias = Callable[[Any, Any], Array]
 
 
 def answer(
-    kernel: Kernel | None,
+    formula: QuickFormula | None,
     q: object,
     parameter: object,
     axis: object,
@@ -51,19 +51,19 @@ def answer(
     keepdims: bool = False,
 ) -> Any:
     """The result in the caller's library, shape and dtype; None if this path is not for it."""
-    if kernel is None or type(axis) is not int or axis != -1:
+    if formula is None or type(axis) is not int or axis != -1:
         return None
     if type(q) is np.ndarray:
-        known = None if q.size > MOST else _compute(kernel, q, parameter, where, False)
+        known = None if q.size > MOST else _compute(formula, q, parameter, where, False)
         return None if known is None else _laid_out(known.result, q.shape, keepdims, q.dtype)
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(q, torch.Tensor):
         return None
-    return _of_tensor(kernel, q, parameter, where, general, keepdims)
+    return _of_tensor(formula, q, parameter, where, general, keepdims)
 
 
 def _compute(
-    kernel: Kernel, q: object, parameter: object, where: object, differentiated: bool
+    formula: QuickFormula, q: object, parameter: object, where: object, differentiated: bool
 ) -> Answer | None:
     """What the formula gives for NumPy's arrays; None for other arguments."""
     if not isinstance(q, np.ndarray) or q.dtype.char not in "fd" or not q.size:
@@ -80,12 +80,12 @@ def _compute(
         mask = mask.reshape(shape)
     with np.errstate(all="ignore"):
         if q.size <= CHUNK:
-            return kernel(q.reshape(shape).T, number, None if mask is None else mask.T)
-        return _in_chunks(kernel, q.reshape(shape), number, mask, differentiated)
+            return formula(q.reshape(shape).T, number, None if mask is None else mask.T)
+        return _in_chunks(formula, q.reshape(shape), number, mask, differentiated)
 
 
 def _in_chunks(
-    kernel: Kernel, q: Floats, parameter: float, mask: Bools | None, differentiated: bool
+    formula: QuickFormula, q: Floats, parameter: float, mask: Bools | None, differentiated: bool
 ) -> Answer | None:
     """What the formula gives for `q [rows, actions]`, some rows at a time."""
     n_chunks = -(-q.size // CHUNK)
@@ -93,7 +93,7 @@ def _in_chunks(
     parts = [slice(start, end) for start, end in itertools.pairwise(ends) if start < end]
     result, pullbacks = None, []
     for part in parts:
-        known = kernel(q[part].T, parameter, None if mask is None else mask[part].T)
+        known = formula(q[part].T, parameter, None if mask is None else mask[part].T)
         if known is None:
             return None
         if result is None:
@@ -124,7 +124,7 @@ def _laid_out(result: Floats, shape: Shape, keepdims: bool, dtype: DType) -> Flo
 
 
 def _of_tensor(
-    kernel: Kernel,
+    formula: QuickFormula,
     q: torch.Tensor,
     parameter: object,
     where: object,
@@ -143,7 +143,7 @@ def _of_tensor(
     values = q.numpy(force=True)
     learned = isinstance(parameter, torch.Tensor) and parameter.requires_grad
     differentiated = (q.requires_grad or learned) and torch.is_grad_enabled()
-    known = _compute(kernel, values, parameter, where, differentiated)
+    known = _compute(formula, values, parameter, where, differentiated)
     if known is None:
         return None
     result = torch.from_numpy(_laid_out(known.result, tuple(q.shape), keepdims, values.dtype))

@@ -29,7 +29,7 @@ from ..libraries.array_api import FEW_ACTIONS, add_up
 __all__ = [
     "Answer",
     "Gradients",
-    "Kernel",
+    "QuickFormula",
     "boltzmann_log_policy",
     "boltzmann_policy",
     "log_policy",
@@ -78,7 +78,7 @@ class Answer(NamedTuple):
     """From derivatives by the result to those by `q` and by the parameter."""
 
 
-Kernel: TypeAlias = Callable[[Floats, float, Bools | None], Answer | None]
+QuickFormula: TypeAlias = Callable[[Floats, float, Bools | None], Answer | None]
 """A formula of `q [actions, rows]`, the parameter and a mask; None if a row is not ordinary."""
 
 
@@ -278,7 +278,7 @@ def ratio(
 # What follows is for numbers that are known: NumPy's.
 
 
-def _ordinary_rows(q: Floats, parameter: float, mask: Bools | None) -> _Rows | None:
+def _moderate_rows(q: Floats, parameter: float, mask: Bools | None) -> _Rows | None:
     """The rows in double precision; None if the parameter or a masked row is extreme."""
     if not WEAKEST <= abs(parameter) <= STRONGEST:
         return None
@@ -293,7 +293,7 @@ def _ordinary_rows(q: Floats, parameter: float, mask: Bools | None) -> _Rows | N
 
 def mellowmax(q: Floats, omega: float, mask: Bools | None) -> Answer | None:
     """Mellowmax of each row."""
-    rows = _ordinary_rows(q, omega, mask)
+    rows = _moderate_rows(q, omega, mask)
     if rows is None:
         return None
     d = _mellow_exponent(np, rows)
@@ -314,7 +314,7 @@ def mellowmax(q: Floats, omega: float, mask: Bools | None) -> Answer | None:
 
 def boltzmann_policy(q: Floats, beta: float, mask: Bools | None) -> Answer | None:
     """Boltzmann's policy."""
-    rows = _ordinary_rows(q, beta, mask)
+    rows = _moderate_rows(q, beta, mask)
     if rows is None or not _are_finite(rows.gap):
         return None
     policy = _normalised(rows, _weights(np, rows))
@@ -327,7 +327,7 @@ def boltzmann_policy(q: Floats, beta: float, mask: Bools | None) -> Answer | Non
 
 def boltzmann_log_policy(q: Floats, beta: float, mask: Bools | None) -> Answer | None:
     """Its logarithm."""
-    rows = _ordinary_rows(q, beta, mask)
+    rows = _moderate_rows(q, beta, mask)
     if rows is None or not _are_finite(rows.gap):
         return None
     weight = _weights(np, rows)
@@ -361,7 +361,7 @@ def _policy(
     q: Floats, omega: float, mask: Bools | None
 ) -> tuple[Floats, Callable[[], Floats], Callable[[Floats], Gradients]] | None:
     """Mellowmax's policy, its logarithm, and the way from the derivatives by the logarithm."""
-    rows = _ordinary_rows(q, omega, mask)
+    rows = _moderate_rows(q, omega, mask)
     if rows is None:
         return None
     d = _mellow_exponent(np, rows)
