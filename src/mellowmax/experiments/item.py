@@ -17,7 +17,7 @@ import dataclasses
 import enum
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,8 +76,8 @@ class Claim:
     """What the paper found, in words."""
     ours: str
     """What was measured here, with its interval."""
-    holds: bool | None
-    """None where this scale cannot tell."""
+    holds: bool | Literal["mixed"] | None
+    """Mixed where it holds in some of the cases that count; None where this scale cannot tell."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Verdict:
         held = [claim.holds for claim in self.claims]
         if None in held:
             return Outcome.UNDECIDED
-        if all(held):
+        if all(one is True for one in held):
             return Outcome.REPRODUCED
         return Outcome.PARTLY if any(held) else Outcome.NOT
 

@@ -33,6 +33,7 @@ CLAIMS = ("Claim", "The paper", "Here", "Holds")
 HOLDS = {
     True: (Outcome.REPRODUCED, "yes"),
     False: (Outcome.NOT, "no"),
+    "mixed": (Outcome.PARTLY, "mixed"),
     None: (Outcome.UNDECIDED, "undecided"),
 }
 """For each value of a claim: the outcome whose sign it gets, and the word in the last column."""

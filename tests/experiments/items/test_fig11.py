@@ -333,6 +333,7 @@ def test_the_verdict_can_be_any(tables):
     assert mixed.claims[-1].ours.startswith("in 1 of 2 readings")
     assert mixed.claims[-1].holds == "mixed"
     assert mixed.outcome is Outcome.PARTLY
+    assert judged([9.0, 9.0], [0.01, 0.06]).outcome is Outcome.PARTLY  # the other claims hold
     assert judged([], []).claims[-1].holds is None  # no reading is near enough
 
 

@@ -38,7 +38,7 @@ MAX, WITHOUT, MELLOWMAX = "max with a target network", "max without one", "mello
 """The methods."""
 NEEDED, SPARED = f"{MAX} or {WITHOUT}", f"{MELLOWMAX} or {MAX}"
 """The questions."""
-ANSWERS = {True: "yes", False: "no", None: "undecided"}
+ANSWERS: dict[object, str] = {True: "yes", False: "no", None: "undecided"}
 SETTING = ["environment", "method", "omega"]
 LEARNER = ("discount", "depth", "minibatch")
 """The fields of `Config` that `dqn` takes as they are."""
