@@ -37,6 +37,7 @@ __all__ = [
     "Numbers",
     "Operand",
     "Parameter",
+    "Prior",
     "PyTree",
     "Scalar",
     "Shape",
@@ -112,6 +113,8 @@ Scalar: TypeAlias = "jax.Array | npt.NDArray[Any] | np.number[Any] | float"
 """A number in a program of JAX, traced or not."""
 Mask: TypeAlias = Array | Sequence[Any] | None
 """The actions that count, broadcast against the values; None for all."""
+Prior: TypeAlias = Array | Sequence[Any] | None
+"""A weight for each action, along the axis of the actions; None for equal ones."""
 Actions: TypeAlias = Any
 """Indices of actions: an array of integers of the caller's library, which indexes its arrays."""
 Key: TypeAlias = Any

@@ -20,7 +20,7 @@ from __future__ import annotations
 from ._rows.arguments import check_parameter
 from ._rows.formulas import distributions, values
 from ._rows.rows import map_rows, reduce_rows
-from ._typing import ArrayT, Mask, Numbers, Parameter
+from ._typing import ArrayT, Mask, Numbers, Parameter, Prior
 
 __all__ = [
     "boltzmann",
@@ -166,11 +166,16 @@ def mellowmax(
     *,
     axis: int = -1,
     where: Mask = None,
+    prior: Prior = None,
     keepdims: bool = False,
 ) -> ArrayT:
     """Mellowmax, `log(mean(exp(omega q))) / omega` (section 5).
 
     A non-expansion for every omega, differentiable, and as near the maximum as wanted.
+
+    A `prior` is the distribution that the mean is taken under, in place of the uniform one:
+    `log(sum(prior * exp(omega q))) / omega`, the free energy of G-learning and of linearly solvable
+    MDPs (section 8). It is a non-expansion too.
 
     Mask illegal actions with `where`. Filling their values with -1e9, as agents often do, is wrong
     here, whatever the number: a filled action adds nothing to the sum, but counts in the mean.
@@ -182,13 +187,15 @@ def mellowmax(
             infinity the maximum and minus infinity the minimum.
         axis: where the actions are.
         where: actions that count, broadcast against `q`; None for all.
+        prior: a weight from 0 for each action, `[actions]` for all rows or an array that broadcasts
+            against `q`; weights are scaled to sum to 1. None for equal ones.
         keepdims: leave `axis` in the result, with size 1.
 
     Returns:
         One value for each row, in the kind, dtype and device of `q`.
 
     Raises:
-        ValueError: if an `omega` is NaN or a row has no action left.
+        ValueError: if an `omega` is NaN, a row has no action left, or a `prior` is not as above.
 
     Examples:
         >>> print(mellowmax([1.0, 2.0, 3.0], 5.0).round(6))
@@ -199,10 +206,19 @@ def mellowmax(
         2.78163
         >>> print(mellowmax([1.0, 2.0, 3.0, -1e9], 5.0).round(6))  # not the same
         2.724093
+        >>> print(mellowmax([1.0, 1.5, 3.0], 2.0, prior=[0.5, 0.3, 0.2]).round(6))
+        2.252155
     """
     check_parameter("omega", omega)
     return reduce_rows(
-        values.mellowmax, q, omega, name="omega", axis=axis, where=where, keepdims=keepdims
+        values.mellowmax,
+        q,
+        omega,
+        name="omega",
+        axis=axis,
+        where=where,
+        prior=prior,
+        keepdims=keepdims,
     )
 
 
@@ -303,7 +319,12 @@ def boltzmann_parameter_gradient(
 
 
 def mellowmax_gradient(
-    q: ArrayT | Numbers, omega: Parameter, *, axis: int = -1, where: Mask = None
+    q: ArrayT | Numbers,
+    omega: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    prior: Prior = None,
 ) -> ArrayT:
     """The gradient of `mellowmax` with respect to `q`: Boltzmann weights at `omega` (section 5.3).
 
@@ -314,7 +335,9 @@ def mellowmax_gradient(
         [0.0067 0.9933]
     """
     check_parameter("omega", omega)
-    return map_rows(distributions.boltzmann, q, omega, name="omega", axis=axis, where=where)
+    return map_rows(
+        distributions.boltzmann, q, omega, name="omega", axis=axis, where=where, prior=prior
+    )
 
 
 def mellowmax_parameter_gradient(
@@ -323,6 +346,7 @@ def mellowmax_parameter_gradient(
     *,
     axis: int = -1,
     where: Mask = None,
+    prior: Prior = None,
     keepdims: bool = False,
 ) -> ArrayT:
     """The derivative of `mellowmax` with respect to `omega`: `(boltzmann - mellowmax) / omega`.
@@ -335,5 +359,12 @@ def mellowmax_parameter_gradient(
     """
     check_parameter("omega", omega)
     return reduce_rows(
-        values.mellowmax_by_omega, q, omega, name="omega", axis=axis, where=where, keepdims=keepdims
+        values.mellowmax_by_omega,
+        q,
+        omega,
+        name="omega",
+        axis=axis,
+        where=where,
+        prior=prior,
+        keepdims=keepdims,
     )

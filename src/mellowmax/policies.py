@@ -23,7 +23,7 @@ from ._rows.formulas.temperature import temperature, temperature_by_omega, tempe
 from ._rows.libraries.array_api import uniform
 from ._rows.libraries.tracing import truth
 from ._rows.rows import map_rows, move_axis, reduce_rows
-from ._typing import Actions, Array, ArrayT, Key, Mask, Namespace, Numbers, Parameter
+from ._typing import Actions, Array, ArrayT, Key, Mask, Namespace, Numbers, Parameter, Prior
 
 __all__ = [
     "boltzmann_log_policy",
@@ -144,9 +144,14 @@ def epsilon_greedy_log_policy(
 
 
 def boltzmann_policy(
-    q: ArrayT | Numbers, beta: Parameter, *, axis: int = -1, where: Mask = None
+    q: ArrayT | Numbers,
+    beta: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    prior: Prior = None,
 ) -> ArrayT:
-    """Probabilities in proportion to `exp(beta q)` (section 2).
+    """Probabilities in proportion to `exp(beta q)`, or `prior * exp(beta q)` (section 2).
 
     Args:
         q: action values, `[..., actions, ...]` with the actions along `axis`.
@@ -154,6 +159,8 @@ def boltzmann_policy(
             shape is that of `q` without `axis`.
         axis: where the actions are.
         where: actions that count, broadcast against `q`; the others get exactly 0.
+        prior: a weight from 0 for each action, `[actions]` for all rows or an array that broadcasts
+            against `q`; weights are scaled to sum to 1. None for equal ones.
 
     Returns:
         Probabilities in the shape, kind, dtype and device of `q`.
@@ -166,11 +173,18 @@ def boltzmann_policy(
         [0.1192 0.8808]
     """
     check_parameter("beta", beta)
-    return map_rows(distributions.boltzmann, q, beta, name="beta", axis=axis, where=where)
+    return map_rows(
+        distributions.boltzmann, q, beta, name="beta", axis=axis, where=where, prior=prior
+    )
 
 
 def boltzmann_log_policy(
-    q: ArrayT | Numbers, beta: Parameter, *, axis: int = -1, where: Mask = None
+    q: ArrayT | Numbers,
+    beta: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    prior: Prior = None,
 ) -> ArrayT:
     """The logarithm of `boltzmann_policy`, finite where the probability itself underflows.
 
@@ -179,7 +193,9 @@ def boltzmann_log_policy(
         [-2000.     0.]
     """
     check_parameter("beta", beta)
-    return map_rows(distributions.log_boltzmann, q, beta, name="beta", axis=axis, where=where)
+    return map_rows(
+        distributions.log_boltzmann, q, beta, name="beta", axis=axis, where=where, prior=prior
+    )
 
 
 def mellowmax_temperature(
@@ -188,6 +204,7 @@ def mellowmax_temperature(
     *,
     axis: int = -1,
     where: Mask = None,
+    prior: Prior = None,
     keepdims: bool = False,
 ) -> ArrayT:
     """The inverse temperature `b` at which the Boltzmann policy's expected value is mellowmax.
@@ -203,6 +220,8 @@ def mellowmax_temperature(
             shape is that of `q` without `axis`.
         axis: where the actions are.
         where: actions that count, broadcast against `q`; None for all.
+        prior: a weight from 0 for each action, `[actions]` for all rows or an array that broadcasts
+            against `q`; weights are scaled to sum to 1. None for equal ones.
         keepdims: leave `axis` in the result, with size 1.
 
     Returns:
@@ -217,12 +236,24 @@ def mellowmax_temperature(
     """
     check_parameter("omega", omega)
     return reduce_rows(
-        temperature, q, omega, name="omega", axis=axis, where=where, keepdims=keepdims
+        temperature,
+        q,
+        omega,
+        name="omega",
+        axis=axis,
+        where=where,
+        prior=prior,
+        keepdims=keepdims,
     )
 
 
 def mellowmax_temperature_gradient(
-    q: ArrayT | Numbers, omega: Parameter, *, axis: int = -1, where: Mask = None
+    q: ArrayT | Numbers,
+    omega: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    prior: Prior = None,
 ) -> ArrayT:
     """The gradient of `mellowmax_temperature` with respect to `q`.
 
@@ -235,7 +266,7 @@ def mellowmax_temperature_gradient(
         [ 0.7354 -0.7354]
     """
     check_parameter("omega", omega)
-    return map_rows(temperature_by_q, q, omega, name="omega", axis=axis, where=where)
+    return map_rows(temperature_by_q, q, omega, name="omega", axis=axis, where=where, prior=prior)
 
 
 def mellowmax_temperature_parameter_gradient(
@@ -244,6 +275,7 @@ def mellowmax_temperature_parameter_gradient(
     *,
     axis: int = -1,
     where: Mask = None,
+    prior: Prior = None,
     keepdims: bool = False,
 ) -> ArrayT:
     """The derivative of `mellowmax_temperature` with respect to `omega`.
@@ -257,17 +289,31 @@ def mellowmax_temperature_parameter_gradient(
     """
     check_parameter("omega", omega)
     return reduce_rows(
-        temperature_by_omega, q, omega, name="omega", axis=axis, where=where, keepdims=keepdims
+        temperature_by_omega,
+        q,
+        omega,
+        name="omega",
+        axis=axis,
+        where=where,
+        prior=prior,
+        keepdims=keepdims,
     )
 
 
 def mellowmax_policy(
-    q: ArrayT | Numbers, omega: Parameter, *, axis: int = -1, where: Mask = None
+    q: ArrayT | Numbers,
+    omega: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    prior: Prior = None,
 ) -> ArrayT:
     """The maximum-entropy policy whose expected value is mellowmax (section 6).
 
     A Boltzmann policy at the inverse temperature `mellowmax_temperature(q, omega)`. Its expected
-    value is mellowmax to rounding for every finite `q` and every `omega`.
+    value is mellowmax to rounding for every finite `q` and every `omega`. With a `prior` it is the
+    policy nearest to the prior, in the Kullback-Leibler divergence from it, that earns the
+    mellowmax of that prior.
 
     An action that is not legal is to be left out by `where`. Under other policies a value of -1e9
     does the same; here it counts in mellowmax's mean, which falls so low that the others become
@@ -279,6 +325,8 @@ def mellowmax_policy(
             shape is that of `q` without `axis`.
         axis: where the actions are.
         where: actions that count, broadcast against `q`; the others get exactly 0.
+        prior: a weight from 0 for each action, `[actions]` for all rows or an array that broadcasts
+            against `q`; weights are scaled to sum to 1. None for equal ones.
 
     Returns:
         Probabilities in the shape, kind, dtype and device of `q`.
@@ -294,13 +342,22 @@ def mellowmax_policy(
         [0.255  0.3266 0.4183 0.    ]
         >>> print(mellowmax_policy([0.3, 0.4, 0.5, -1e9], 5.0).round(4))  # not the same
         [0.3333 0.3333 0.3333 0.    ]
+        >>> print(mellowmax_policy([1.0, 1.5, 3.0], 2.0, prior=[0.5, 0.3, 0.2]).round(4))
+        [0.2172 0.2089 0.5738]
     """
     check_parameter("omega", omega)
-    return map_rows(distributions.mellowmax, q, omega, name="omega", axis=axis, where=where)
+    return map_rows(
+        distributions.mellowmax, q, omega, name="omega", axis=axis, where=where, prior=prior
+    )
 
 
 def mellowmax_log_policy(
-    q: ArrayT | Numbers, omega: Parameter, *, axis: int = -1, where: Mask = None
+    q: ArrayT | Numbers,
+    omega: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    prior: Prior = None,
 ) -> ArrayT:
     """The logarithm of `mellowmax_policy`, finite where the probability itself underflows.
 
@@ -309,7 +366,9 @@ def mellowmax_log_policy(
         [-1.9857 -0.1477]
     """
     check_parameter("omega", omega)
-    return map_rows(distributions.log_mellowmax, q, omega, name="omega", axis=axis, where=where)
+    return map_rows(
+        distributions.log_mellowmax, q, omega, name="omega", axis=axis, where=where, prior=prior
+    )
 
 
 def sample(key: Key, policy: Array, *, axis: int = -1) -> Actions:

@@ -3,10 +3,11 @@
 Rows have 1 to 100,000 actions, with values and parameters anywhere in the normal numbers of their
 dtype: ties and near ties, clusters, one best among ties, gaps over all decades, offsets, illegal
 actions filled with -1e20, -1e30 or the lowest number; and a quarter of the batches have no extreme
-numbers at all. In a third of the batches one parameter is for all rows, and a few rows of each
-batch are computed alone too: small batches with one parameter take another path. The reference is
-NumPy's `longdouble` of 64 bits and 15 for the exponent, in which no such row overflows
-or underflows. Each row is checked in every library, compiled where JAX is, with its gradients:
+numbers at all. A third of the batches have a prior, of weights from 1e-6 on. In a third of the
+batches one parameter is for all rows, and a few rows of each batch are computed alone too: small
+batches with one parameter take another path. The reference is NumPy's `longdouble` of 64 bits and
+15 for the exponent, in which no such row overflows or underflows. Each row is checked in every
+library, compiled where JAX is, with its gradients:
 
 - mellowmax, within 8 eps of the range and of its own size;
 - the policy's expected value, within 64 eps of the range;
@@ -94,9 +95,12 @@ def rows(rng, n, count, dtype):
 
 
 class Exact:
-    """What is true of rows, in extended precision."""
+    """What is true of rows under a prior `[rows, actions]`, in extended precision."""
 
-    def __init__(self, q, omega):
+    def __init__(self, q, omega, prior=None):
+        weight = np.ones_like(q, dtype=EXTENDED) if prior is None else prior.astype(EXTENDED)
+        self.has_prior = prior is not None
+        self.prior = weight / np.sum(weight, axis=1, keepdims=True)
         self.q, self.omega = q.astype(EXTENDED), omega.astype(EXTENDED)[:, None]
         self.sign, k = np.sign(self.omega), np.abs(self.omega)
         turned = self.q * self.sign
@@ -104,16 +108,15 @@ class Exact:
         g = self.gap = self.top - turned
         self.range = np.max(g, axis=1, keepdims=True)
         weights = np.exp(-k * g)
-        below = np.mean(np.expm1(-k * g), axis=1, keepdims=True)
-        self.exponent = np.where(
-            below > -0.5, -np.log1p(below), -np.log(np.mean(weights, axis=1, keepdims=True))
-        )
+        below = self._mean(np.expm1(-k * g))
+        self.exponent = np.where(below > -0.5, -np.log1p(below), -np.log(self._mean(weights)))
         self.average = self.exponent / k
         self.value = self.sign * (self.top - self.average)
-        self.weights = weights / np.sum(weights, axis=1, keepdims=True)
+        self.weights = self.prior * weights / self._mean(weights)
         self.ratio = self._ratio(k)
         self.log_policy = -(self.ratio * k) * g
-        self.log_policy -= np.log(np.sum(np.exp(self.log_policy), axis=1, keepdims=True))
+        self.log_policy -= np.log(self._mean(np.exp(self.log_policy)))
+        self.log_policy += np.log(self.prior)
         self.policy = np.exp(self.log_policy)
         self.b = self.ratio * self.omega
         deviation = g - self.average
@@ -121,11 +124,14 @@ class Exact:
         self.by_omega = self._by_omega(k)
         self.b_by_q = self._b_by_q(k, deviation)
 
+    def _mean(self, x):
+        return np.sum(self.prior * x, axis=1, keepdims=True)
+
     def _cumulants(self):
         scale = np.where(self.range == 0, 1, self.range)
         c = self.gap / scale
-        c = c - np.mean(c, axis=1, keepdims=True)
-        second, third, fourth = (np.mean(c**i, axis=1, keepdims=True) for i in (2, 3, 4))
+        c = c - self._mean(c)
+        second, third, fourth = (self._mean(c**i) for i in (2, 3, 4))
         second = np.where(second == 0, 1, second)
         return second, third, fourth - 3 * second**2
 
@@ -141,7 +147,7 @@ class Exact:
         high = np.log(k)
         for _ in range(84):
             middle = (low + high) / 2
-            weight = np.exp(-np.exp(middle) * self.gap)
+            weight = self.prior * np.exp(-np.exp(middle) * self.gap)
             mean = np.sum(weight * self.gap, axis=1, keepdims=True) / np.sum(
                 weight, axis=1, keepdims=True
             )
@@ -161,14 +167,14 @@ class Exact:
 
     def _b_by_q(self, k, deviation):
         apart, t = -(1 - self.ratio) * k * self.gap, self.ratio * k
-        total = np.sum(np.exp(-k * self.gap), axis=1, keepdims=True)
-        moved = np.sum(-np.exp(-t * self.gap) * np.expm1(apart), axis=1, keepdims=True) / total
+        total = self._mean(np.exp(-k * self.gap))
+        moved = self._mean(-np.exp(-t * self.gap) * np.expm1(apart)) / total
         change = self.policy * (np.expm1(apart + np.log1p(moved)) + t * deviation)
         direct = change / np.where(self.variance == 0, 1, self.variance)
         scale = np.where(self.range == 0, 1, self.range)
-        c = (self.gap - np.mean(self.gap, axis=1, keepdims=True)) / scale
+        c = (self.gap - self._mean(self.gap)) / scale
         second, third, _ = self._cumulants()
-        series = k**2 / 24 * (3 * (c**2 / second - 1) - 2 * third * c / second**2) / c.shape[1]
+        series = k**2 / 24 * (3 * (c**2 / second - 1) - 2 * third * c / second**2) * self.prior
         by_q = np.where(k * self.range < 1e-4, series, direct)
         return np.where(self.range == 0, 0, by_q)
 
@@ -234,6 +240,10 @@ def wrong(found, exact, dtype, cotangent):
         x = np.where(np.isinf(x) & (np.abs(true) > highest / 2), np.sign(x) * highest, x)
         return any_(~(np.abs(x - true) <= tolerance * np.minimum(scale, highest) + few * tiny))
 
+    # A prior is rounded too, and what its rounding moves is told by how far it lets b be known.
+    unknown = exact.b_rounds(eps) if exact.has_prior else 0 * exact.b
+    moves = unknown * np.where(exact.policy > 0, exact.gap, 0) / loose
+    unknown = unknown / np.where(exact.b == 0, 1, np.abs(exact.b)) / loose
     policy = column["policy"]
     error = np.abs(np.sum(policy * (exact.sign * exact.gap - exact.sign * exact.average), 1))
     checks = {
@@ -241,7 +251,7 @@ def wrong(found, exact, dtype, cotangent):
         "policy is a distribution": any_(~(policy >= 0))
         | ~(np.abs(np.sum(policy, 1) - 1) < 64 * eps),
         "expectation": ~(error <= 64 * eps * exact.range[:, 0] + 8 * tiny),
-        "log-policy": off("log_policy", exact.log_policy, 1 + np.abs(exact.log_policy)),
+        "log-policy": off("log_policy", exact.log_policy, 1 + np.abs(exact.log_policy) + moves),
         "temperature": off("temperature", exact.b, np.abs(exact.b) + exact.b_rounds(eps) / loose),
     }
     if "by_omega" in column:
@@ -251,31 +261,35 @@ def wrong(found, exact, dtype, cotangent):
             true, size, lost = exact.pulled_back(cotangent, of_policy, info)
             overflows = any_(size > highest)  # then it is no number
             few = 32 * (1 + true.shape[1])  # XLA takes for 0 what is smaller, of each term
-            checks[name] = off(name, true, size + lost / loose, few=few) & ~overflows
+            size = size * (1 + unknown) + lost / loose
+            checks[name] = off(name, true, size, few=few) & ~overflows
     return checks
 
 
-def _with_numpy(q, omega, cotangent):
+def _with_numpy(q, omega, cotangent, prior=None):
     return {
-        "value": mm.mellowmax(q, omega),
-        "policy": mm.mellowmax_policy(q, omega),
-        "log_policy": mm.mellowmax_log_policy(q, omega),
-        "temperature": mm.mellowmax_temperature(q, omega),
-        "by_omega": mm.mellowmax_parameter_gradient(q, omega),
+        "value": mm.mellowmax(q, omega, prior=prior),
+        "policy": mm.mellowmax_policy(q, omega, prior=prior),
+        "log_policy": mm.mellowmax_log_policy(q, omega, prior=prior),
+        "temperature": mm.mellowmax_temperature(q, omega, prior=prior),
+        "by_omega": mm.mellowmax_parameter_gradient(q, omega, prior=prior),
     }
 
 
-def _with_torch(q, omega, cotangent):
+def _with_torch(q, omega, cotangent, prior=None):
     import torch
 
     q, cotangent = (torch.asarray(np.array(x)) for x in (q, cotangent))
     omega = torch.asarray(omega, dtype=q.dtype) + 0  # a copy
-    found = _with_numpy(q, omega, cotangent)
+    prior = None if prior is None else torch.asarray(np.array(prior))
+    found = _with_numpy(q, omega, cotangent, prior)
     q.requires_grad_()
     omega.requires_grad_()
     for name, function in (("", mm.mellowmax_policy), ("log_", mm.mellowmax_log_policy)):
-        (found[name + "gradient"],) = torch.autograd.grad(function(q, omega), q, cotangent)
-    (found["by_omega"],) = torch.autograd.grad(mm.mellowmax(q, omega).sum(), omega)
+        policy = function(q, omega, prior=prior)
+        (found[name + "gradient"],) = torch.autograd.grad(policy, q, cotangent)
+    value = mm.mellowmax(q, omega, prior=prior).sum()
+    (found["by_omega"],) = torch.autograd.grad(value, omega)
     return {name: x.numpy() for name, x in found.items()}
 
 
@@ -283,12 +297,11 @@ def _with_jax(compiler_options):
     import jax
 
     @functools.partial(jax.jit, compiler_options=compiler_options)
-    def program(q, omega, cotangent):
-        found = _with_numpy(q, omega, cotangent)
+    def program(q, omega, cotangent, prior=None):
+        found = _with_numpy(q, omega, cotangent, prior)
         for name, function in (("", mm.mellowmax_policy), ("log_", mm.mellowmax_log_policy)):
-            found[name + "gradient"] = jax.vjp(lambda q, f=function: f(q, omega), q)[1](cotangent)[
-                0
-            ]
+            pullback = jax.vjp(lambda q, f=function: f(q, omega, prior=prior), q)[1]
+            (found[name + "gradient"],) = pullback(cotangent)
         return found
 
     return lambda *arrays: {name: np.asarray(x) for name, x in program(*arrays).items()}
@@ -314,31 +327,49 @@ def libraries(compiler_options=None):
     return found
 
 
+def draw_prior(rng, q):
+    """A prior for each row: nearly equal weights, very unequal ones, or whole numbers."""
+    count, n = q.shape
+    kinds = [
+        rng.dirichlet(np.ones(n), size=count) + 1e-3 / n,
+        10.0 ** rng.uniform(-6, 0, size=(count, n)),
+        rng.integers(1, 5, size=(count, n)).astype(float),
+    ]
+    return kinds[rng.integers(len(kinds))].astype(q.dtype)
+
+
 def draw_batch(rng, n, dtype):
-    """Rows of `n` actions, omegas (in a third of the batches all are one), and cotangents."""
+    """Rows of `n` actions, omegas, cotangents and priors.
+
+    In a third of the batches all omegas are one, and a third of the batches have a prior.
+    """
     draw = ordinary_rows if rng.random() < 0.25 else rows
     q, omega = draw(rng, n, max(2, min(MOST_ROWS, ELEMENTS // n)), dtype)
     if rng.random() < 1 / 3:
         omega[:] = omega[0]
-    return q, omega, rng.normal(size=q.shape).astype(dtype)
+    prior = draw_prior(rng, q) if rng.random() < 1 / 3 else None
+    return q, omega, rng.normal(size=q.shape).astype(dtype), prior
 
 
-def together(library, compute, q, omega, cotangent):
+def together(library, compute, q, omega, cotangent, prior=None):
     """What a library finds for a batch; one omega for all rows is a number.
 
     But not for JAX, which would compile another program.
     """
     one = np.all(omega == omega[0]) and library != "jax"
-    found = compute(q, float(omega[0]) if one else omega, cotangent)
+    found = compute(q, float(omega[0]) if one else omega, cotangent, prior)
     if one and library == "torch":
         del found["by_omega"]  # it is that of the sum over rows
     return found
 
 
-def alone(library, compute, q, omega, cotangent):
+def alone(library, compute, q, omega, cotangent, prior=None):
     """What it finds for each row by itself."""
     omegas = omega[:, None] if library == "jax" else omega.tolist()
-    each = [compute(q[i : i + 1], omegas[i], cotangent[i : i + 1]) for i in range(len(q))]
+    priors = [None] * len(q) if prior is None else prior
+    each = [
+        compute(q[i : i + 1], omegas[i], cotangent[i : i + 1], priors[i]) for i in range(len(q))
+    ]
     return {name: np.concatenate([np.atleast_1d(x[name]) for x in each]) for name in each[0]}
 
 
@@ -358,11 +389,12 @@ def main():
             break
         with np.errstate(all="ignore"):
             batch = draw_batch(rng, n, dtype)
-            for way, rows_ in ((together, batch), (alone, [x[:ALONE] for x in batch])):
-                q, omega, cotangent = rows_
-                exact = Exact(q, omega)
+            few = [None if x is None else x[:ALONE] for x in batch]
+            for way, rows_ in ((together, batch), (alone, few)):
+                exact = Exact(rows_[0], rows_[1], rows_[3])
+                q, omega, cotangent, _ = rows_
                 for library, compute in each.items():
-                    found = way(library, compute, q, omega, cotangent)
+                    found = way(library, compute, *rows_)
                     for check, bad in wrong(found, exact, dtype, cotangent).items():
                         key = library, way.__name__, dtype, n, check
                         counts[key] = counts.get(key, 0) + int(np.sum(bad))

@@ -32,6 +32,7 @@ __all__ = [
     "check_axis",
     "check_key",
     "check_parameter",
+    "check_prior",
     "check_probabilities",
     "check_uniform",
     "in_one_library",
@@ -121,6 +122,31 @@ def check_uniform(policy: Array, uniform: object, axis: int) -> tuple[Array, Arr
     return policy, numbers
 
 
+def check_prior(xp: Namespace, prior: object, q: Array, axis: int) -> Array:
+    """Weights of actions in the dtype and on the device of `q`, with the actions along `axis`.
+
+    Raises:
+        TypeError: for what is no array of real numbers.
+        ValueError: for weights that are negative or not finite, or not one for each action.
+    """
+    unmasked("prior", prior)
+    if not is_array_api_obj(prior):
+        raise TypeError(f"`prior` must be an array, got {shown(prior)}")
+    given = cast(Array, prior)
+    if not xp.isdtype(given.dtype, ("bool", "integral", "real floating")):
+        raise TypeError(f"`prior` must be real numbers, got an array of {given.dtype}")
+    n_actions, shape = q.shape[axis], tuple(given.shape)
+    if given.ndim == 1:  # one for all rows, wherever the actions are
+        given = xp.reshape(given, shape + (1,) * (-axis - 1))
+    if given.ndim < -axis or given.shape[axis] != n_actions:
+        rule = f"must have the {n_actions} actions of `q` along its axis {axis}, or be one row of"
+        raise ValueError(f"`prior` {rule} {n_actions}, got the shape {shape}")
+    given = beside(xp, q, given)
+    if truth(xp.all((given >= 0) & (given < xp.inf))) is False:
+        raise ValueError(f"`prior` must be finite and at least 0, got {shown(prior)}")
+    return given
+
+
 def check_key(xp: Namespace, key: Key) -> None:
     """Raise unless `key` is what the library draws random numbers from."""
     seed = isinstance(key, int | np.integer)
@@ -166,12 +192,12 @@ def truth_values(where: Mask) -> Mask:
     return (mask == 1) & ~others
 
 
-def array_if_lists(q: ArrayT | Numbers) -> ArrayT | Numbers:
-    """The values, as an array if they are in lists."""
+def array_if_lists(q: ArrayT | Numbers, name: str = "q") -> ArrayT | Numbers:
+    """An argument, as an array if it is in lists."""
     if not isinstance(q, list | tuple):
         return q
-    unmasked("q", q)
-    return cast(ArrayT, _of_lists("q", q))
+    unmasked(name, q)
+    return cast(ArrayT, _of_lists(name, q))
 
 
 def broadcast(name: str, given: Shape, against: str, shape: Shape) -> Shape:

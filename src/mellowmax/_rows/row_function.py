@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Formula", "RowFunction"]
 
 Formula: TypeAlias = Callable[..., Array]
-"""A formula, `formula(xp, q, parameter, mask)`: `[actions, rows]` in, that or `[1, rows]` out."""
+"""`formula(xp, q, parameter, counted)` of `[actions, rows]`, which gives that or `[1, rows]`."""
 
 NUMPY_CHUNK = 1 << 16
 """Elements of a chunk: few enough to stay in cache, enough to hide the cost of the calls."""
@@ -43,17 +43,19 @@ XLA_CHUNK = 1 << 26
 class RowFunction:
     """A function of independent rows, for every library.
 
-    It is called as `function(xp, q, parameter, mask)`, with `q [rows, actions]`, a `parameter` of
-    `[rows, 1]`, or of `[1, 1]` for all rows, and a `mask` like `q` or None. The result is
-    `[rows, 1]` or `[rows, actions]`. A derivative takes the result of what it is the derivative of
-    as a fourth array.
+    It is called as `function(xp, q, parameter, counted)`, with `q [rows, actions]` and a
+    `parameter` of `[rows, 1]`, or of `[1, 1]` for all rows. `counted` is None where all actions
+    count alike, a mask like `q`, or a prior: weights that add up to 1, like `q`, or `[1, actions]`
+    for all rows. The result is `[rows, 1]` or `[rows, actions]`. A derivative takes the result of
+    what it is the derivative of as a fourth array.
 
     Args:
         formula: what is computed. It is called alike, but with every array transposed: with the
             actions first, an operation between actions is one over long vectors.
         derivatives: for a function of one number a row, its closed-form derivatives with respect to
-            `q` and, where it has one, to the parameter. They are used instead of differentiating
-            through the formula, and are differentiated in turn for the higher orders.
+            `q` and, where it has them, to the parameter and to the prior. They are used instead of
+            differentiating through the formula, and are differentiated in turn for the higher
+            orders.
         given: the function of rows whose result the formula takes as a fourth array, as mellowmax's
             policy needs the inverse temperature, which depends on the row and on omega.
         on_accelerator: the formula that JAX takes there, if it is another.
@@ -109,11 +111,11 @@ class RowFunction:
             return formula(knowing(xp, **{ORDINARY: True}), *columns)
 
         def either(xp: Namespace, *columns: Array | None) -> Array:
-            q, parameter, mask = cast(Any, columns[:3])
-            if mask is not None:
+            q, parameter, counted = cast(Any, columns[:3])
+            if counted is not None and not _is_prior(counted):
                 return formula(xp, *columns)
             branches = (functools.partial(each, xp) for each in (quick, formula))
-            return jax.lax.cond(are_ordinary(xp, q, parameter), *branches, *columns)
+            return jax.lax.cond(are_ordinary(xp, q, parameter, counted), *branches, *columns)
 
         return either if self.has_extremes else formula
 
@@ -164,10 +166,11 @@ class RowFunction:
 
         @custom_vmap
         def value(*arrays: jax.Array) -> jax.Array:
+            elsewhere = self.formula if _is_prior(arrays[2]) else self.on_accelerator
             return jax.lax.platform_dependent(
                 *arrays,
                 cpu=functools.partial(in_chunks, self._by_the_chunk(self.formula), XLA_CPU_CHUNK),
-                default=functools.partial(in_chunks, self.on_accelerator, XLA_CHUNK),
+                default=functools.partial(in_chunks, elsewhere, XLA_CHUNK),
             )
 
         @value.def_vmap
@@ -175,8 +178,8 @@ class RowFunction:
             """A batch is more rows."""
             rows = arrays[0].shape[1 if batched[0] else 0]
             flat = []
-            for x, is_batched in zip(arrays, batched, strict=True):
-                if x is None or (x.shape == (1, 1) and not is_batched):
+            for i, (x, is_batched) in enumerate(zip(arrays, batched, strict=True)):
+                if x is None or (i and x.shape[0] == 1 and not is_batched):
                     flat.append(x)
                 else:
                     x = jnp.broadcast_to(x, (batch, rows, x.shape[-1]))
@@ -232,13 +235,14 @@ class RowFunction:
             def backward(
                 ctx: torch.autograd.function.FunctionCtx, cotangent: torch.Tensor
             ) -> tuple[torch.Tensor | None, ...]:
-                saved, by_q, by_parameter = ctx.saved_tensors, None, None
-                if ctx.needs_input_grad[0]:
-                    by_q = cotangent * rule.derivatives[0](xp, *saved)
-                if ctx.needs_input_grad[1]:
-                    by_parameter = cotangent * rule.derivatives[1](xp, *saved)
-                    by_parameter = by_parameter.sum_to_size(saved[1].shape)
-                return by_q, by_parameter, None
+                return tuple(
+                    (cotangent * rule.derivatives[i](xp, *ctx.saved_tensors)).sum_to_size(x.shape)
+                    if is_wanted
+                    else None
+                    for i, (x, is_wanted) in enumerate(
+                        zip(ctx.saved_tensors[:3], ctx.needs_input_grad, strict=True)
+                    )
+                )
 
             @staticmethod
             def jvp(
@@ -272,6 +276,11 @@ class RowFunction:
 def _columns(x: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
     """Rows as columns, next to each other in memory."""
     return None if x is None else np.ascontiguousarray(x.T)
+
+
+def _is_prior(counted: Array | None) -> bool:
+    """Is what counts given by weights, and not by a mask?"""
+    return counted is not None and not str(counted.dtype).endswith("bool")
 
 
 def _is_for_all_rows(x: Array | None) -> bool:

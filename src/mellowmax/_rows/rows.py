@@ -15,12 +15,13 @@ from array_api_compat import array_namespace, device, is_array_api_obj
 
 from .._common.checks import unmasked
 from .._common.shown import shown
-from .._typing import Array, ArrayLike, ArrayT, Mask, Namespace, Numbers, Parameter, Shape
+from .._typing import Array, ArrayLike, ArrayT, Mask, Namespace, Numbers, Parameter, Prior, Shape
 from .arguments import (
     array_if_lists,
     beside,
     broadcast,
     check_axis,
+    check_prior,
     in_one_library,
     truth_values,
 )
@@ -41,20 +42,21 @@ def reduce_rows(
     name: str = "",
     axis: int = -1,
     where: Mask = None,
+    prior: Prior = None,
     keepdims: bool = False,
 ) -> ArrayT:
-    """One number for each row: `function(xp, q, parameter, where)` along `axis`.
+    """One number for each row: `function(xp, q, parameter, counted)` along `axis`.
 
     `name` is that of the parameter.
     """
 
     def of_any(q: ArrayLike, parameter: Parameter) -> Array:
-        rows = _Rows(q, parameter, name, axis, where)
+        rows = _Rows(q, parameter, name, axis, where, prior)
         result = rows.xp.reshape(rows.apply(function), rows.shape)
         return rows.xp.expand_dims(result, axis=rows.axis) if keepdims else result
 
-    q, where = array_if_lists(q), truth_values(where)
-    result = small_batch.answer(function.quick, q, parameter, axis, where, of_any, keepdims)
+    q, where, prior = array_if_lists(q), truth_values(where), _prior_array(prior)
+    result = small_batch.answer(function.quick, q, parameter, axis, where, prior, of_any, keepdims)
     if result is None:
         result = of_any(q, parameter)
     return cast(ArrayT, result if result.ndim else result[()])  # NumPy's own give a scalar here
@@ -68,19 +70,20 @@ def map_rows(
     name: str = "",
     axis: int = -1,
     where: Mask = None,
+    prior: Prior = None,
 ) -> ArrayT:
-    """One number for each action: `function(xp, q, parameter, where)` along `axis`.
+    """One number for each action: `function(xp, q, parameter, counted)` along `axis`.
 
     `name` is that of the parameter.
     """
 
     def of_any(q: ArrayLike, parameter: Parameter) -> Array:
-        rows = _Rows(q, parameter, name, axis, where)
+        rows = _Rows(q, parameter, name, axis, where, prior)
         actions_last = rows.xp.reshape(rows.apply(function), (*rows.shape, rows.n_actions))
         return move_axis(rows.xp, actions_last, -1, rows.axis)
 
-    q, where = array_if_lists(q), truth_values(where)
-    result = small_batch.answer(function.quick, q, parameter, axis, where, of_any)
+    q, where, prior = array_if_lists(q), truth_values(where), _prior_array(prior)
+    result = small_batch.answer(function.quick, q, parameter, axis, where, prior, of_any)
     return cast(ArrayT, of_any(q, parameter) if result is None else result)
 
 
@@ -89,6 +92,10 @@ def move_axis(xp: Namespace, x: Array, source: int, target: int) -> Array:
     order = list(range(x.ndim))
     order.insert(target % x.ndim, order.pop(source % x.ndim))
     return x if order == sorted(order) else xp.permute_dims(x, tuple(order))
+
+
+def _prior_array(prior: Prior) -> Array | None:
+    return None if prior is None else cast(Array, array_if_lists(prior, "prior"))
 
 
 class _Rows:
@@ -101,14 +108,22 @@ class _Rows:
         axis: where the actions are, counted from the end.
         n_actions: how many there are.
         dtype: of the result; the rows themselves are in single precision at least.
+        counted: the actions that count, as a mask or as the weights of a prior; None for all.
     """
 
     def __init__(
-        self, q: ArrayLike, parameter: Parameter, name: str, axis: int, where: Mask
+        self,
+        q: ArrayLike,
+        parameter: Parameter,
+        name: str,
+        axis: int,
+        where: Mask,
+        prior: Prior = None,
     ) -> None:
         unmasked("q", q)
         unmasked("where", where)
-        values, parameter, mask = in_one_library({"q": q, name: parameter, "where": where})
+        given = {"q": q, name: parameter, "where": where, "prior": prior}
+        values, parameter, mask, prior = in_one_library(given)
         self.xp = xp = cast(Namespace, array_namespace(values))
         if xp.isdtype(values.dtype, ("bool", "integral")):
             kinds = xp.__array_namespace_info__().default_dtypes(device=device(values))
@@ -121,6 +136,9 @@ class _Rows:
         self.dtype = values.dtype
         if xp.finfo(values.dtype).bits < 32:  # half precision is computed in single
             values = xp.astype(values, xp.float32)
+        if values.ndim == 0:
+            raise ValueError(f"`q` must have an axis of actions, got the number {q}")
+        self.axis = check_axis(axis, values.ndim)  # from the end: a parameter may add axes in front
         if mask is not None:
             if not is_array_api_obj(mask):
                 raise TypeError(f"`where` must be a boolean array, got {shown(where)}")
@@ -129,21 +147,47 @@ class _Rows:
                 raise TypeError(f"`where` {rule}, got an array of {mask.dtype}")
             shape = broadcast("where", tuple(mask.shape), "`q`", tuple(values.shape))
             values, mask = xp.broadcast_to(values, shape), xp.broadcast_to(mask, shape)
-        ndim, shape = values.ndim, tuple(values.shape)
-        if ndim == 0:
-            raise ValueError(f"`q` must have an axis of actions, got the number {q}")
-        self.axis = check_axis(axis, ndim)  # from the end: a parameter may add axes in front
-        self.n_actions = shape[axis]
+        if prior is not None:
+            prior = check_prior(xp, prior, values, self.axis)
+            shape = broadcast("prior", tuple(prior.shape), "`q`", tuple(values.shape))
+            values = xp.broadcast_to(values, shape)
+            mask = None if mask is None else xp.broadcast_to(mask, shape)
+        shape = tuple(values.shape)
+        self.n_actions = shape[self.axis]
         if self.n_actions == 0:
             raise ValueError(f"`q` must have at least one action, got the shape {shape}")
         rest = list(shape)
-        del rest[axis]
+        del rest[self.axis]
         number = beside(xp, values, parameter)
         self.shape = _shape_of_rows(name, tuple(number.shape), tuple(rest), self.axis)
         self.q = self._actions_last(values)
         self.parameter = self._one_a_row(number)
-        self.where = None if mask is None else self._actions_last(mask)
-        self.empty = None if self.where is None else self._rows_without_actions(self.where)
+        mask = None if mask is None else self._actions_last(mask)
+        self.empty = None if mask is None else self._rows_without_actions("where", mask)
+        self.counted = mask if prior is None else self._weights(prior, mask)
+
+    def _weights(self, prior: Array, mask: Array | None) -> Array:
+        """The prior of what the mask leaves, which adds up to 1; one row of it if it has just one.
+
+        Weights so small that a library may take them for 0 are 0.
+        """
+        xp = self.xp
+        if math.prod(prior.shape) == self.n_actions and mask is None:
+            prior = xp.reshape(prior, (1, self.n_actions))
+        else:
+            prior = self._actions_last(prior)
+        if mask is not None:
+            prior = xp.where(mask, prior, 0.0)
+        with np.errstate(
+            invalid="ignore"
+        ):  # of a row without a weight, for which there is an error
+            prior = prior / xp.max(prior, axis=1, keepdims=True)
+            prior = prior / xp.sum(prior, axis=1, keepdims=True)
+        prior = xp.where(prior < xp.finfo(prior.dtype).smallest_normal, 0.0, prior)  # NaN stays
+        some = self._rows_without_actions("prior", prior > 0)
+        if some is not None:
+            self.empty = some if self.empty is None else self.empty | some
+        return prior
 
     def _actions_last(self, x: Array) -> Array:
         x = move_axis(self.xp, x, self.axis, -1)
@@ -156,11 +200,14 @@ class _Rows:
         each = self.xp.broadcast_to(parameter, self.shape)
         return self.xp.reshape(each, (math.prod(self.shape), 1))
 
-    def _rows_without_actions(self, where: Array) -> Array | None:
+    def _rows_without_actions(self, name: str, counted: Array) -> Array | None:
         """Rows with no action left, while tracing; None if there is none, and an error if one."""
-        empty = ~self.xp.any(where, axis=1, keepdims=True)
+        empty = ~self.xp.any(counted, axis=1, keepdims=True)
         found = truth(self.xp.any(empty))
         if found:
+            if name == "prior":
+                rule = "must have a weight above 0 in every row"
+                raise ValueError(f"`prior` {rule} for an action that `where` leaves, got none")
             row = int(self.xp.argmax(self.xp.astype(empty, self.xp.int8)))
             index = tuple(int(i) for i in np.unravel_index(row, self.shape))
             rule = "must leave an action in every row"
@@ -170,7 +217,7 @@ class _Rows:
     def apply(self, function: Callable[..., Array]) -> Array:
         """The result of a function of rows, in the caller's dtype."""
         with np.errstate(all="ignore"):  # infinities on the way are meant, and NaN propagates
-            result = function(self.xp, self.q, self.parameter, self.where)
+            result = function(self.xp, self.q, self.parameter, self.counted)
         if self.empty is not None:
             result = self.xp.where(self.empty, self.xp.nan, result)
         return result if result.dtype == self.dtype else self._in_half_precision(result)

@@ -19,6 +19,7 @@ from .gaps import (
     exponents,
     gaps,
     gaps_to_best,
+    log_prior,
     normalised,
     without_weight,
 )
@@ -95,7 +96,15 @@ def _log_mellowmax(
 
 
 def _log_normalised(xp: Namespace, g: Gaps, log_weight: Array) -> Array:
-    """The logarithm of the weights scaled to sum to 1."""
+    """The logarithm of the weights, times the prior, scaled to sum to 1."""
+    if g.prior is not None:
+        cut = log_weight == xp.finfo(log_weight.dtype).min
+        log_weight = xp.where(cut, log_weight, log_weight + log_prior(xp, g))
+        if g.weightless is not None:
+            log_weight = xp.where(g.weightless, -xp.inf, log_weight)
+        largest = xp.max(log_weight, axis=0, keepdims=True)
+        largest = xp.where(largest > -xp.inf, largest, 0.0)
+        log_weight = xp.where(cut, log_weight, log_weight - largest)
     weight = xp.exp(xp.where(without_weight(xp, log_weight), -xp.inf, log_weight))
     if g.weightless is not None:
         weight = xp.where(g.weightless, 0.0, weight)

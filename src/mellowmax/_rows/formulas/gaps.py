@@ -16,6 +16,9 @@ filled with -1e30, the gaps that matter are 1e-30 of the range, and their square
 less. In these units the average gap of mellowmax lies between `1 / (4 n)` and `2 log n`, and so all
 that is computed from it is of the order of 1.
 
+The actions that count are given as a mask, or as weights: the prior of an average that is not a
+plain one. A weight of k is k equal actions, a weight of 0 none, and a mask is a prior of 0 and 1.
+
 Arrays are `[actions, rows]` here, or `[1, rows]` for one number a row.
 """
 
@@ -30,24 +33,31 @@ from ..libraries.knowledge import knows
 from ..libraries.tracing import truth
 
 __all__ = [
+    "FAINT",
     "ORDINARY",
     "Gaps",
     "UnitRow",
     "are_ordinary",
+    "average_beyond",
     "boltzmann_weights",
     "count",
     "cumulants",
+    "deviations",
     "exponents",
     "gaps",
     "gaps_to_best",
+    "heaviest",
     "in_units",
     "infinitely_wide",
     "log_of_mean",
+    "log_prior",
     "mean_gap",
     "mellow_exponent",
     "mellow_gap",
     "normalised",
     "omega_slope",
+    "weighted",
+    "weights",
     "without_weight",
     "unit_row",
     "units",
@@ -64,6 +74,10 @@ class Gaps(NamedTuple):
     scale: Array  # [1, rows] what a gap of 1 is worth in the caller's numbers: a power of two
     weightless: Array | None  # [actions, rows] masked, or infinitely far below; None if none is
     mask: Array | None  # [actions, rows] actions that count, or None for all
+    prior: (
+        Array | None
+    )  # [actions, rows or 1] their weights, which add up to 1; None for equal ones
+    faint: bool  # may the prior have weights so small that products with them underflow?
     sign: Array  # [1, rows] -1 where the row is turned around, else 1
     strength: Array  # [1, rows] the absolute parameter over 1 / `scale`, infinity cut to be finite
     infinite: Array | None  # [1, rows] where the parameter is infinite; None where none is
@@ -76,17 +90,23 @@ ORDINARY = "ordinary"
 """What functions know by which every row is `ordinary`, though it is only traced."""
 
 
-def are_ordinary(xp: Namespace, q: Array, parameter: Array) -> Array:
+FAINT = 2.0**-10
+"""A weight of a prior below which sums lose digits, or products with it underflow."""
+
+
+def are_ordinary(xp: Namespace, q: Array, parameter: Array, prior: Array | None = None) -> Array:
     """Are all rows as nearly all rows are, finite and without extreme numbers?
 
-    Then no action is far, and no gap that counts is subnormal.
+    Then no action is far, no gap that counts is subnormal, and no weight is faint.
     """
     largest = xp.max(xp.abs(q), axis=0, keepdims=True)  # before `all`: XLA reduces to rows quickly
-    return xp.all((largest <= 2**16) & (xp.abs(parameter) <= STRONG))
+    ordinary = xp.all((largest <= 2**16) & (xp.abs(parameter) <= STRONG))
+    return ordinary if prior is None else ordinary & xp.all(prior >= FAINT)
 
 
-def gaps(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Gaps:
+def gaps(xp: Namespace, q: Array, parameter: Array, counted: Array | None) -> Gaps:
     """The gaps of each row to its best action, or for a negative parameter to its worst."""
+    mask, prior, faint = _mask_and_prior(xp, counted)
     sign = xp.where(parameter < 0, -xp.ones_like(parameter), xp.ones_like(parameter))
     strength = parameter * sign
     ordinary = knows(xp, ORDINARY)
@@ -108,7 +128,33 @@ def gaps(xp: Namespace, q: Array, parameter: Array, mask: Array | None) -> Gaps:
         gap = xp.where(weightless, 0.0, gap)
         largest = xp.max(gap, axis=0, keepdims=True)
     strength = xp.minimum(strength * scale, xp.finfo(q.dtype).max)
-    return Gaps(top, gap, largest, scale, weightless, mask, sign, strength, infinite, ordinary)
+    return Gaps(
+        top,
+        gap,
+        largest,
+        scale,
+        weightless,
+        mask,
+        prior,
+        faint,
+        sign,
+        strength,
+        infinite,
+        ordinary,
+    )
+
+
+def _mask_and_prior(
+    xp: Namespace, counted: Array | None
+) -> tuple[Array | None, Array | None, bool]:
+    """What counts, as a mask and as weights; and whether a weight may be faint."""
+    if counted is None or xp.isdtype(counted.dtype, "bool"):
+        return counted, None, False
+    if knows(xp, ORDINARY):
+        return None, counted, False
+    mask = counted > 0
+    faint = truth(xp.any(mask & (counted < FAINT))) is not False
+    return (None if truth(xp.all(mask)) is True else mask), counted, faint
 
 
 def _scale(xp: Namespace, q: Array, strength: Array, mask: Array | None) -> Array:
@@ -137,10 +183,24 @@ def value_at(g: Gaps, average_gap: Array) -> Array:
 
 
 def count(xp: Namespace, g: Gaps) -> Array | int:
-    """How many actions of each row count."""
+    """How many actions of each row count, or the sum of their weights."""
+    if g.prior is not None:
+        return add_up(xp, g.prior)
     if g.mask is None:
         return g.gap.shape[0]
     return add_up(xp, xp.astype(g.mask, g.gap.dtype))
+
+
+def weighted(xp: Namespace, g: Gaps, x: Array) -> Array:
+    """A number for each action, times its weight."""
+    return x if g.prior is None else g.prior * x
+
+
+def log_prior(xp: Namespace, g: Gaps) -> Array:
+    """The logarithm of the prior; minus infinity where it is 0."""
+    assert g.prior is not None
+    none = g.prior == 0
+    return xp.where(none, -xp.inf, xp.log(xp.where(none, 1.0, g.prior)))
 
 
 def infinitely_wide(xp: Namespace, g: Gaps) -> Array | None:
@@ -160,8 +220,22 @@ def exponents(xp: Namespace, g: Gaps) -> Array:
 
 
 def boltzmann_weights(xp: Namespace, g: Gaps) -> Array:
-    """`exp(parameter * q)`, normalised."""
-    return normalised(xp, g, xp.exp(exponents(xp, g)))
+    """`exp(parameter * q)` times the weight of the prior, normalised."""
+    return normalised(xp, g, weights(xp, g, exponents(xp, g)))
+
+
+def weights(xp: Namespace, g: Gaps, exponent: Array) -> Array:
+    """`exp(exponent)` times the weight of the prior, up to a factor that a row may have.
+
+    Where a weight is faint, the factor keeps the largest product from underflowing.
+    """
+    if not g.faint:
+        return weighted(xp, g, xp.exp(exponent))
+    exponent = exponent + log_prior(xp, g)
+    if g.weightless is not None:
+        exponent = xp.where(g.weightless, -xp.inf, exponent)
+    largest = xp.max(exponent, axis=0, keepdims=True)
+    return xp.exp(exponent - xp.where(largest > -xp.inf, largest, 0.0))
 
 
 def normalised(xp: Namespace, g: Gaps, weight: Array) -> Array:
@@ -176,9 +250,10 @@ def normalised(xp: Namespace, g: Gaps, weight: Array) -> Array:
 def mean_gap(xp: Namespace, g: Gaps) -> Array:
     """The plain average of the gaps."""
     n = count(xp, g)
-    mean = add_up(xp, g.gap) / n  # which loses no tiny gap, but may overflow
+    gap = weighted(xp, g, g.gap)
+    mean = add_up(xp, gap) / n  # which loses no tiny gap, but may overflow
     if truth(xp.all(mean < xp.inf)) is not True:
-        mean = xp.where(mean == xp.inf, add_up(xp, g.gap / n), mean)
+        mean = xp.where(mean == xp.inf, add_up(xp, gap / n), mean)
     rows = infinitely_wide(xp, g)
     return mean if rows is None else xp.where(rows, xp.inf, mean)
 
@@ -200,7 +275,9 @@ def mellow_gap(xp: Namespace, g: Gaps) -> Array:
 
 
 def mellow_exponent(xp: Namespace, g: Gaps) -> Array:
-    """`-log(mean(exp(-k * gap)))`, which is at most log n: the average gap of mellowmax times k.
+    """`-log(mean(exp(-k * gap)))`: the average gap of mellowmax times k.
+
+    It is at most log n, or with a prior minus the logarithm of the best action's weight.
 
     The logarithm of a mean near 1 is taken from the mean of `exp - 1`, which keeps its digits.
     """
@@ -211,7 +288,19 @@ def mellow_exponent(xp: Namespace, g: Gaps) -> Array:
     weight, below_one = decay(xp, exponent)
     if g.mask is not None:
         below_one = xp.where(g.mask, below_one, 0.0)
-    return -log_of_mean(xp, add_up(xp, weight) / n, add_up(xp, below_one) / n)
+    weight, below_one = weighted(xp, g, weight), weighted(xp, g, below_one)
+    mean = add_up(xp, weight) / n
+    result = -log_of_mean(xp, mean, add_up(xp, below_one) / n)
+    if not g.faint:
+        return result
+    underflows = mean < xp.finfo(mean.dtype).smallest_normal ** 0.5
+    if truth(xp.any(underflows)) is False:
+        return result
+    exponent = log_prior(xp, g) - exponent
+    largest = xp.max(exponent, axis=0, keepdims=True)
+    largest = xp.where(largest > -xp.inf, largest, 0.0)
+    log_mean = largest + xp.log(add_up(xp, xp.exp(exponent - largest)) / n)
+    return xp.where(underflows, -log_mean, result)
 
 
 def log_of_mean(xp: Namespace, mean: Array, below_one: Array) -> Array:
@@ -270,16 +359,51 @@ def units(xp: Namespace, x: Array) -> Array:
 
 
 def cumulants(xp: Namespace, g: Gaps, unit: Array) -> tuple[Array, Array, Array, Array]:
-    """Deviations from the mean of `unit` gaps, and their cumulants 2 to 4 under equal weights."""
+    """Deviations from the mean of `unit` gaps, and their cumulants 2 to 4 under the prior."""
     n = count(xp, g)
-    c = unit - add_up(xp, unit) / n
+    c = deviations(xp, g, unit, None if g.prior is None else g.prior / n)
     if g.mask is not None:
         c = xp.where(g.mask, c, 0.0)
     square = c * c
     second, third, fourth = (
-        add_up(xp, power) / n for power in (square, square * c, square * square)
+        add_up(xp, weighted(xp, g, power)) / n for power in (square, square * c, square * square)
     )
     return c, second, third, fourth - 3 * second * second
+
+
+def deviations(xp: Namespace, g: Gaps, unit: Array, share: Array | None) -> Array:
+    """How far each gap is from their mean under some shares, or under equal ones.
+
+    Under a faint prior nearly all may be the share of one action, whose own deviation then is a
+    difference of nearly equal numbers. Measured from that action all deviations keep their digits.
+    """
+    if share is None:
+        return unit - add_up(xp, unit) / count(xp, g)
+    if g.faint:
+        unit = unit - heaviest(xp, share, unit)
+    return unit - add_up(xp, share * unit)
+
+
+def heaviest(xp: Namespace, share: Array, unit: Array) -> Array:
+    """The gap of the action that has the largest share."""
+    largest = share == xp.max(share, axis=0, keepdims=True)
+    return xp.max(xp.where(largest, unit, 0.0), axis=0, keepdims=True)
+
+
+def average_beyond(
+    xp: Namespace, g: Gaps, unit: Array, k: Array, average: Array, centre: Array
+) -> Array:
+    """The average gap of mellowmax minus one of the gaps, in units in which omega is `k`.
+
+    Where the two are nearly equal it is the average of the gaps measured from that one.
+    """
+    near = xp.abs(average - centre) * k < 0.5
+    below_one = weighted(xp, g, xp.expm1(xp.where(near, k * (centre - unit), 0.0)))
+    if g.weightless is not None:  # what is infinitely far has no weight, but is counted
+        below_one = xp.where(g.weightless & near, -weighted(xp, g, xp.ones_like(unit)), below_one)
+        below_one = below_one if g.mask is None else xp.where(g.mask, below_one, 0.0)
+    mean = add_up(xp, below_one) / count(xp, g)
+    return xp.where(near, -xp.log1p(mean) / k, average - centre)
 
 
 def without_weight(xp: Namespace, exponent: Array) -> Array:
@@ -292,9 +416,13 @@ def omega_slope(xp: Namespace, g: Gaps, row: UnitRow, policy: Array) -> Array:
 
     A narrow row takes its series, `k2 / 2 - k k3 / 3 + k^2 k4 / 8` with the cumulants of the gaps.
     """
-    boltzmann_gap = add_up(xp, policy * row.unit)
     k = xp.where(row.narrow, 1.0, row.strength)
-    direct = (mellow_exponent(xp, g) / k - boltzmann_gap) / k
+    unit, average = row.unit, mellow_exponent(xp, g) / k
+    if g.faint:
+        centre = heaviest(xp, policy, unit)
+        average = average_beyond(xp, g, unit, k, average, centre)
+        unit = unit - centre
+    direct = (average - add_up(xp, policy * unit)) / k
     if truth(xp.any(row.narrow)) is False:
         return direct
     k = xp.where(row.narrow, row.strength, 0.0)

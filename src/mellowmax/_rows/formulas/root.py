@@ -17,7 +17,7 @@ from __future__ import annotations
 from ..._typing import Array, Namespace
 from ..libraries.array_api import State, add_up, iterate
 from ..libraries.tracing import truth
-from .gaps import Gaps, count, infinitely_wide
+from .gaps import Gaps, count, infinitely_wide, weighted
 
 __all__ = ["find_root", "number", "weighted_actions"]
 
@@ -37,9 +37,13 @@ def find_root(xp: Namespace, g: Gaps, unit: Array, strength: Array, log_target: 
     beyond = xp.where(positive, unit - smallest, 0.0)
     larger = number(xp, positive, g)
     finite = weighted_actions(xp, g)
-    ties = finite - larger
-    others = unit.shape[0] - larger
-    log_mean = xp.log(add_up(xp, unit) / finite)
+    if g.prior is None:
+        ties = finite - larger
+        others = unit.shape[0] - larger
+    else:
+        tied = ~positive if g.weightless is None else ~positive & ~g.weightless
+        ties = number(xp, tied, g)
+    log_mean = xp.log(add_up(xp, weighted(xp, g, unit)) / finite)
     steepest = xp.max(unit, axis=0, keepdims=True)
     low = xp.maximum((log_mean - log_target) / steepest, info.smallest_normal)
     high = xp.maximum(xp.log(larger * smallest / ties) - log_target, 1.0) / smallest
@@ -50,7 +54,11 @@ def find_root(xp: Namespace, g: Gaps, unit: Array, strength: Array, log_target: 
     def halley(state: State) -> tuple[State, Array]:
         t, low, high = state
         weight = xp.exp(-t * beyond)
-        total = add_up(xp, weight) - others
+        if g.prior is None:
+            total = add_up(xp, weight) - others
+        else:
+            weight = xp.where(positive, g.prior * weight, 0.0)
+            total = add_up(xp, weight)
         x = t * unit
         share = x * weight
         first = add_up(xp, share)
@@ -87,10 +95,12 @@ def find_root(xp: Namespace, g: Gaps, unit: Array, strength: Array, log_target: 
 
 
 def weighted_actions(xp: Namespace, g: Gaps) -> Array | int:
-    """How many actions of each row have weight: those that count and are not at -infinity."""
+    """How many actions of each row count and are not at -infinity, or the sum of their weights."""
     return count(xp, g) if g.weightless is None else number(xp, ~g.weightless, g)
 
 
 def number(xp: Namespace, actions: Array, g: Gaps) -> Array:
-    """How many of some actions each row has."""
+    """How many of some actions each row has, or the sum of their weights."""
+    if g.prior is not None:
+        return add_up(xp, xp.where(actions, g.prior, 0.0))
     return add_up(xp, xp.astype(actions, g.gap.dtype))

@@ -31,7 +31,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..._typing import Array, Namespace
-from ..libraries.array_api import add_up
+from ..libraries.array_api import State, add_up, iterate
 from ..libraries.torch_compiler import define_search
 from ..libraries.tracing import truth
 from ..quick import formulas as quick
@@ -39,17 +39,22 @@ from ..row_function import RowFunction
 from .gaps import (
     Gaps,
     UnitRow,
+    average_beyond,
     boltzmann_weights,
     count,
     cumulants,
+    deviations,
     exponents,
     gaps,
+    heaviest,
     in_units,
     mellow_exponent,
     normalised,
     omega_slope,
     unit_row,
     units,
+    weighted,
+    weights,
     without_weight,
 )
 from .root import find_root, number, weighted_actions
@@ -65,6 +70,10 @@ __all__ = [
     "temperature_by_omega",
     "temperature_by_q",
 ]
+
+
+POLISHING_STEPS = 24
+"""Steps of Newton's method at most; two are enough unless the search had lost all digits."""
 
 
 class _Far(NamedTuple):
@@ -128,11 +137,11 @@ def policy_weights(xp: Namespace, g: Gaps, temperature: Array) -> Array:
     exponent = policy_exponents(xp, g, temperature)
     if not _none_is_far(xp, g):
         exponent = xp.where(without_weight(xp, exponent), -xp.inf, exponent)
-    return normalised(xp, g, xp.exp(exponent))
+    return normalised(xp, g, weights(xp, g, exponent))
 
 
-def _relative_temperature(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Array:
-    g = gaps(xp, q, omega, mask)
+def _relative_temperature(xp: Namespace, q: Array, omega: Array, counted: Array | None) -> Array:
+    g = gaps(xp, q, omega, counted)
     row = unit_row(xp, g)
     target = _average_gap(xp, g, row)
     log_target = xp.where(row.narrow, xp.nan, xp.log(target))  # without one the search ends at once
@@ -148,6 +157,9 @@ def _relative_temperature(xp: Namespace, q: Array, omega: Array, mask: Array | N
         log_target = xp.where(tied, log_rest, log_target)
         strength = xp.where(tied, g.strength * far.length, strength)
     root = find_root(xp, g, unit, strength, log_target)
+    if g.faint:
+        polished = _polished(xp, g, row, root, target)
+        root = xp.where(tied, root, polished) if some else polished
     ratio = xp.minimum(root / row.strength, 1.0)
     if truth(xp.any(row.narrow)) is not False:
         ratio = xp.where(row.narrow, _narrow_ratio(xp, g, row), ratio)
@@ -160,15 +172,41 @@ def _relative_temperature(xp: Namespace, q: Array, omega: Array, mask: Array | N
     return xp.where(tied, -root, result)
 
 
+def _polished(xp: Namespace, g: Gaps, row: UnitRow, root: Array, target: Array) -> Array:
+    """The root under a prior with a faint weight, by Newton's method from where the search ended.
+
+    If nearly all weight is on one action, the average gap is nearly that of this action whatever
+    the temperature is, and the equation loses its digits. Measured from the heaviest action of the
+    policy, both sides keep them: they are the differences from its gap.
+    """
+    eps, strength = xp.finfo(root.dtype).eps, xp.where(row.narrow, 1.0, row.strength)
+    start = xp.where(xp.isfinite(root), root, strength / 2)
+
+    def newton(state: State) -> tuple[State, Array]:
+        (t,) = state
+        policy = normalised(xp, g, weights(xp, g, 0.0 - t * row.unit))
+        centre = heaviest(xp, policy, row.unit)
+        beyond = row.unit - centre
+        wanted = average_beyond(xp, g, row.unit, strength, target, centre)
+        mean = add_up(xp, policy * beyond)
+        variance = add_up(xp, (policy * (beyond - mean)) * (beyond - mean))
+        step = (mean - wanted) / xp.where(variance > 0, variance, 1.0)
+        step = xp.where((variance > 0) & xp.isfinite(step), step, 0.0)
+        following = xp.minimum(xp.maximum(t + step, t / 16), strength)
+        return (following,), xp.abs(following - t) <= 4 * eps * t
+
+    return iterate(xp, newton, (start,), POLISHING_STEPS)[0]
+
+
 def _in_fixed_steps(
-    xp: Namespace, q: torch.Tensor, omega: torch.Tensor, mask: torch.Tensor | None
+    xp: Namespace, q: torch.Tensor, omega: torch.Tensor, counted: torch.Tensor | None
 ) -> Array:
     """The temperature in a program that PyTorch compiles: that of ordinary rows, if all are."""
     import torch
 
-    ratio, known = quick.ratio(torch, q.double(), omega[0].double(), mask)
-    parts = cast(Any, _parts_of_omega(xp, gaps(xp, q, omega, mask)))
-    at = torch.ops.mellowmax.temperature(known, ratio.to(q.dtype) * parts, q, omega, mask)
+    ratio, known = quick.ratio(torch, q.double(), omega[0].double(), counted)
+    parts = cast(Any, _parts_of_omega(xp, gaps(xp, q, omega, counted)))
+    at = torch.ops.mellowmax.temperature(known, ratio.to(q.dtype) * parts, q, omega, counted)
     return cast(Array, at)
 
 
@@ -180,12 +218,15 @@ def _average_gap(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
 def _mean_of_others(xp: Namespace, g: Gaps, row: UnitRow, far: _Far) -> Array:
     """The mean gap of the actions that are not far, in units of the row."""
     near = xp.where(far.actions, 0.0, row.unit)
-    return add_up(xp, near / _others(xp, g, far))
+    return add_up(xp, weighted(xp, g, near) / _others(xp, g, far))
 
 
 def _others(xp: Namespace, g: Gaps, far: _Far) -> Array:
-    """How many actions have weight and are not far: the best at least."""
-    return weighted_actions(xp, g) - number(xp, far.actions, g)
+    """How many actions have weight and are not far, the best at least; or the sum of theirs."""
+    if g.prior is None:
+        return weighted_actions(xp, g) - number(xp, far.actions, g)
+    others = ~far.actions if g.weightless is None else ~far.actions & ~g.weightless
+    return number(xp, others, g)
 
 
 def _narrow_ratio(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
@@ -204,16 +245,18 @@ def _narrow_shape(xp: Namespace, g: Gaps, row: UnitRow) -> tuple[Array, ...]:
 # Derivatives of the relative temperature.
 
 
-def _relative_by_q(xp: Namespace, q: Array, omega: Array, mask: Array | None, at: Array) -> Array:
+def _relative_by_q(
+    xp: Namespace, q: Array, omega: Array, counted: Array | None, at: Array
+) -> Array:
     """(softmax_omega(q) - pi (1 + b (q - mm))) / Var_pi(q) / omega; that of the series if narrow.
 
     Where the policy does not move with `b` (all values equal, or an infinite omega) it is 0.
     """
-    g = gaps(xp, q, omega, mask)
+    g = gaps(xp, q, omega, counted)
     row = unit_row(xp, g)
     policy, deviation, variance, frozen = _moments(xp, g, row, at)
     k = xp.where(row.narrow, 1.0, row.strength)
-    apart = _apart(xp, g, at)
+    apart = _apart(xp, g, at, policy)
     parts = _parts_of_omega(xp, g)
     change = policy * (apart + at / parts * k * deviation)
     by_gap = change / (variance * k) * parts * row.per_unit
@@ -225,18 +268,19 @@ def _relative_by_q(xp: Namespace, q: Array, omega: Array, mask: Array | None, at
         far, share, inverse, spread = _tied_moments(xp, g, row, at)
         by_far = xp.where(far.actions, share * (-at - inverse) / far.length, 0.0)
         shared = add_up(xp, by_far) / _others(xp, g, far)  # all sum to 0
+        shared = weighted(xp, g, shared)
         by_near = policy * apart / spread * row.per_unit - shared
         by_gap = xp.where(at < 0, -xp.where(far.actions, by_far, by_near), by_gap)
-    if mask is not None:
-        by_gap = xp.where(mask, by_gap, 0.0)
+    if g.mask is not None:
+        by_gap = xp.where(g.mask, by_gap, 0.0)
     return g.sign * by_gap / g.scale
 
 
 def _relative_by_omega(
-    xp: Namespace, q: Array, omega: Array, mask: Array | None, at: Array
+    xp: Namespace, q: Array, omega: Array, counted: Array | None, at: Array
 ) -> Array:
     """(The derivative of mellowmax over the variance under the policy, less b / omega) / omega."""
-    g = gaps(xp, q, omega, mask)
+    g = gaps(xp, q, omega, counted)
     row = unit_row(xp, g)
     slope = omega_slope(xp, g, row, boltzmann_weights(xp, g))
     _, _, variance, frozen = _moments(xp, g, row, at)
@@ -253,7 +297,7 @@ def _relative_by_omega(
     return g.sign * by_strength * row.length * g.scale
 
 
-def _apart(xp: Namespace, g: Gaps, at: Array) -> Array:
+def _apart(xp: Namespace, g: Gaps, at: Array, policy: Array) -> Array:
     """`softmax_omega(q) / pi - 1`, to full accuracy where the two are nearly the same.
 
     As near the greedy policy, where all of the derivative is in what the best actions have not.
@@ -264,15 +308,22 @@ def _apart(xp: Namespace, g: Gaps, at: Array) -> Array:
         of_omega = xp.where(g.infinite, 0.0, of_omega)
     lost = without_weight(xp, of_omega)
     apart = xp.where(lost, -xp.inf, of_omega - of_policy)
-    weight = xp.exp(xp.where(without_weight(xp, of_policy), -xp.inf, of_policy))
+    weight = weighted(xp, g, xp.exp(xp.where(without_weight(xp, of_policy), -xp.inf, of_policy)))
     if not g.ordinary:  # in a tied row far actions have terms of their own
         weight = xp.where((at < 0) & _far_actions(xp, g).actions, 0.0, weight)
-    before = xp.exp(xp.where(lost, -xp.inf, of_omega))
+    before = weighted(xp, g, xp.exp(xp.where(lost, -xp.inf, of_omega)))
     if g.weightless is not None:
         weight = xp.where(g.weightless, 0.0, weight)
         before = xp.where(g.weightless, 0.0, before)
     moved = add_up(xp, weight * -xp.expm1(apart))
-    return xp.expm1(apart + xp.log1p(moved / add_up(xp, before)))
+    result = xp.expm1(apart + xp.log1p(moved / add_up(xp, before)))
+    if not g.faint:
+        return result
+    largest = policy == xp.max(policy, axis=0, keepdims=True)  # nearly all may be its share
+    apart = apart - xp.min(xp.where(largest, apart, xp.inf), axis=0, keepdims=True)
+    moved = add_up(xp, xp.where(policy > 0, policy * xp.expm1(apart), 0.0))
+    near = (xp.abs(moved) < 0.5) & (at >= 0)
+    return xp.where(near, xp.expm1(apart - xp.log1p(xp.where(near, moved, 0.0))), result)
 
 
 def _narrow_by_unit(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
@@ -282,7 +333,7 @@ def _narrow_by_unit(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
     by_fourth = 4 * (c * c * c / second - skew) - 12 * c - 2 * kurtosis * c / second
     series = by_skew / 24 - k * (by_fourth - 2 * skew * by_skew) / 48
     flat = ~xp.any(row.unit > 0, axis=0, keepdims=True)
-    return xp.where(flat, 0.0, series / count(xp, g))
+    return xp.where(flat, 0.0, weighted(xp, g, series / count(xp, g)))
 
 
 def _moments(xp: Namespace, g: Gaps, row: UnitRow, at: Array) -> tuple[Array, Array, Array, Array]:
@@ -292,8 +343,7 @@ def _moments(xp: Namespace, g: Gaps, row: UnitRow, at: Array) -> tuple[Array, Ar
     """
     policy = policy_weights(xp, g, at)
     unit = xp.where((policy > 0) & (at >= 0), row.unit, 0.0)
-    mean = add_up(xp, policy * unit)
-    deviation = xp.where(policy > 0, unit - mean, 0.0)
+    deviation = xp.where(policy > 0, deviations(xp, g, unit, policy), 0.0)
     variance = add_up(xp, (policy * deviation) * deviation)
     none = variance == 0
     return policy, deviation, xp.where(none, 1.0, variance), none | _at_a_limit(xp, g, at)
@@ -319,6 +369,7 @@ def _tied_moments(
     exponent = at * (unit - smallest)
     nothing = without_weight(xp, exponent) | ~tied
     part = xp.where(nothing, 0.0, unit * xp.exp(xp.where(nothing, 0.0, exponent)))
+    part = weighted(xp, g, part)
     total = add_up(xp, part)
     share = part / xp.where(total == 0, 1.0, total)
     mean = add_up(xp, share * xp.where(nothing, 0.0, unit))
@@ -342,8 +393,8 @@ define_search(_relative_temperature)
 # The inverse temperature itself.
 
 
-def _temperature(xp: Namespace, q: Array, omega: Array, mask: Array | None, at: Array) -> Array:
-    g = gaps(xp, q, omega, mask)
+def _temperature(xp: Namespace, q: Array, omega: Array, counted: Array | None, at: Array) -> Array:
+    g = gaps(xp, q, omega, counted)
     b = _in_callers_numbers(xp, g, omega, at, at)
     if g.weightless is not None:
         # A limit of 0 keeps its sign: what is infinitely far has no weight.
@@ -361,14 +412,14 @@ def _in_callers_numbers(xp: Namespace, g: Gaps, omega: Array, at: Array, x: Arra
     return xp.where(at < 0, x * (-g.sign / length) * (1 / g.scale), untied)
 
 
-def _by_q(xp: Namespace, q: Array, omega: Array, mask: Array | None, at: Array) -> Array:
-    g = gaps(xp, q, omega, mask)
-    return _in_callers_numbers(xp, g, omega, at, _relative_by_q(xp, q, omega, mask, at))
+def _by_q(xp: Namespace, q: Array, omega: Array, counted: Array | None, at: Array) -> Array:
+    g = gaps(xp, q, omega, counted)
+    return _in_callers_numbers(xp, g, omega, at, _relative_by_q(xp, q, omega, counted, at))
 
 
-def _by_omega(xp: Namespace, q: Array, omega: Array, mask: Array | None, at: Array) -> Array:
-    g = gaps(xp, q, omega, mask)
-    relative = _relative_by_omega(xp, q, omega, mask, at)
+def _by_omega(xp: Namespace, q: Array, omega: Array, counted: Array | None, at: Array) -> Array:
+    g = gaps(xp, q, omega, counted)
+    relative = _relative_by_omega(xp, q, omega, counted, at)
     still = (at < 0) | _at_a_limit(xp, g, at)
     ratio = xp.where(still, 0.0, at / _parts_of_omega(xp, g))
     return _in_callers_numbers(xp, g, omega, at, relative) + ratio

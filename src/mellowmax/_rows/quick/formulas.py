@@ -28,6 +28,7 @@ from ..libraries.array_api import FEW_ACTIONS, add_up
 
 __all__ = [
     "Answer",
+    "Counted",
     "Gradients",
     "QuickFormula",
     "boltzmann_log_policy",
@@ -78,15 +79,18 @@ class Answer(NamedTuple):
     """From derivatives by the result to those by `q` and by the parameter."""
 
 
-QuickFormula: TypeAlias = Callable[[Floats, float, Bools | None], Answer | None]
-"""A formula of `q [actions, rows]`, the parameter and a mask; None if a row is not ordinary."""
+Counted: TypeAlias = Bools | Floats | None
+"""The actions that count: a mask `[actions, rows]`, weights `[actions, rows or 1]`, or all."""
+QuickFormula: TypeAlias = Callable[[Floats, float, Counted], Answer | None]
+"""A formula of `q [actions, rows]`, the parameter and what counts; None if a row is extreme."""
 
 
 class _Rows(NamedTuple):
     best: Columns  # [rows] the best value, after turning the row around
-    gap: Columns  # [actions, rows] `|omega|` times the distance below it; 0 where masked
+    gap: Columns  # [actions, rows] `|omega|` times the distance below it; 0 where it does not count
     counted: Columns  # [actions, rows] 1 for an action that counts, 0 for others; None if all count
-    n: Columns  # [rows] how many count; a number if all do
+    prior: Columns  # [actions, rows or 1] the weights of the actions; None if they are equal
+    n: Columns  # [rows] how many count, or the sum of their weights; a number if all count alike
     single: bool  # is the result in single precision, so that double has digits to spare?
 
 
@@ -94,24 +98,38 @@ def _rows(
     xp: ModuleType,
     turned: Columns,
     strength: Columns | float,
-    mask: Columns | None,
+    counted: Columns | None,
     single: bool = False,
 ) -> _Rows:
-    if mask is None:
+    prior = None
+    if counted is not None and not str(counted.dtype).endswith("bool"):
+        prior = xp.asarray(counted, dtype=turned.dtype)
+        counted = counted > 0
+        counted = None if xp is np and counted.all() else counted
+    if counted is None:
         best = _max(xp, turned)
         gap = best - turned
         gap *= strength
-        return _Rows(best, gap, None, turned.shape[0], single)
+        n = turned.shape[0] if prior is None else _sum(xp, prior)
+        return _Rows(best, gap, None, prior, n, single)
     # By arithmetic: `where` takes longer, since a processor cannot foresee a mask.
-    counted = xp.asarray(mask, dtype=turned.dtype)
+    counted = xp.asarray(counted, dtype=turned.dtype)
     most = counted * (2 * HUGE)
     most -= HUGE
-    turned = np.fmin(turned, most, out=most) if xp is np else xp.fmin(turned, most)
+    turned = np.fmin(turned, most) if xp is np else xp.fmin(turned, most)
     best = _max(xp, turned)
     gap = best - turned
     gap *= strength
     gap *= counted
-    return _Rows(best, gap, counted, _sum(xp, counted, one_by_one=True), single)
+    n = _sum(xp, counted, one_by_one=True) if prior is None else _sum(xp, prior)
+    return _Rows(best, gap, counted, prior, n, single)
+
+
+def _weighted(rows: _Rows, x: Columns) -> Columns:
+    """A number for each action, times its weight: 0 for one that does not count."""
+    if rows.prior is not None:
+        return x * rows.prior
+    return x if rows.counted is None else x * rows.counted
 
 
 def _sum(xp: ModuleType, x: Columns, one_by_one: bool = False) -> Columns:
@@ -131,15 +149,13 @@ def _at_least(xp: ModuleType, x: Columns, least: float) -> Columns:
 
 def _weights(xp: ModuleType, rows: _Rows, ratio: Columns | float = 1.0) -> Columns:
     """`exp(-ratio * gap)` of the actions that count."""
-    weight = xp.exp(-ratio * rows.gap)
-    if rows.counted is not None:
-        weight *= rows.counted
-    return weight
+    return _weighted(rows, xp.exp(-ratio * rows.gap))
 
 
 def _mellow_exponent(xp: ModuleType, rows: _Rows) -> Columns:
     """`d`, to full relative accuracy."""
-    below = _sum(xp, xp.expm1(-rows.gap), rows.single) / rows.n
+    below = xp.expm1(-rows.gap)  # 0 where it does not count
+    below = _sum(xp, below if rows.prior is None else below * rows.prior, rows.single) / rows.n
     if rows.single:
         return -xp.log1p(below)
     mean = _sum(xp, _weights(xp, rows)) / rows.n
@@ -189,7 +205,7 @@ def _find_ratio(xp: ModuleType, rows: _Rows, d: Columns, steps: int) -> tuple[Co
     """
     known, small = xp is np, SMALL_IN_SINGLE if rows.single else SMALL
     gap, width = rows.gap, _max(xp, rows.gap)
-    mean = _sum(xp, gap, rows.single) / rows.n
+    mean = _sum(xp, gap if rows.prior is None else gap * rows.prior, rows.single) / rows.n
     least = xp.log(mean / d) / width  # a lower bound
     ratio = xp.maximum(1 / _at_least(xp, _guess(mean, d), 1.0), least)
     at_once = known and gap.size <= FEW_ELEMENTS and _one_call_adds_up(rows)
@@ -224,10 +240,9 @@ def _one_call_adds_up(rows: _Rows) -> bool:
 def _stacked_powers(rows: _Rows) -> Floats:
     """The powers 0 to 3 of the gaps of actions that count, `[4, actions, rows]`."""
     powers = np.empty((4, *rows.gap.shape))
-    powers[0] = 1.0 if rows.counted is None else rows.counted
-    powers[1] = rows.gap
-    np.multiply(rows.gap, rows.gap, powers[2])
-    np.multiply(powers[2], rows.gap, powers[3])
+    powers[0] = _weighted(rows, 1.0)
+    for i in range(1, 4):
+        np.multiply(powers[i - 1], rows.gap, powers[i])
     return powers
 
 
@@ -265,11 +280,11 @@ def _find_ratio_of_few(rows: _Rows, d: Floats) -> Floats | None:
 
 
 def ratio(
-    xp: ModuleType, q: Columns, omega: Columns, mask: Columns | None
+    xp: ModuleType, q: Columns, omega: Columns, counted: Columns | None
 ) -> tuple[Columns, Columns]:
     """The ratio of each row in a traced program, for any omega; is it right everywhere?"""
     strength = xp.abs(omega)
-    rows = _rows(xp, q * xp.sign(omega), strength, mask)
+    rows = _rows(xp, q * xp.sign(omega), strength, counted)
     ratio, close = _find_ratio(xp, rows, _mellow_exponent(xp, rows), STEPS_UNROLLED)
     close = close & (abs(rows.best) < MODERATE)
     return ratio, (close & (strength >= WEAKEST) & (strength <= STRONGEST)).all()
@@ -278,22 +293,22 @@ def ratio(
 # What follows is for numbers that are known: NumPy's.
 
 
-def _moderate_rows(q: Floats, parameter: float, mask: Bools | None) -> _Rows | None:
+def _moderate_rows(q: Floats, parameter: float, counted: Counted) -> _Rows | None:
     """The rows in double precision; None if the parameter or a masked row is extreme."""
     if not WEAKEST <= abs(parameter) <= STRONGEST:
         return None
     single = q.dtype == np.float32 and len(q) <= MANY_ACTIONS
     q = np.ascontiguousarray(q, dtype=np.float64)
-    mask = None if mask is None else np.ascontiguousarray(mask)
-    rows = _rows(np, q if parameter > 0 else -q, abs(parameter), mask, single)
-    if mask is not None and not _max(np, abs(rows.best)) < MODERATE:  # or no action counts
+    columns = None if counted is None else np.ascontiguousarray(counted)
+    rows = _rows(np, q if parameter > 0 else -q, abs(parameter), columns, single)
+    if rows.counted is not None and not _max(np, abs(rows.best)) < MODERATE:  # or no action counts
         return None
     return rows
 
 
-def mellowmax(q: Floats, omega: float, mask: Bools | None) -> Answer | None:
+def mellowmax(q: Floats, omega: float, counted: Counted) -> Answer | None:
     """Mellowmax of each row."""
-    rows = _moderate_rows(q, omega, mask)
+    rows = _moderate_rows(q, omega, counted)
     if rows is None:
         return None
     d = _mellow_exponent(np, rows)
@@ -312,9 +327,9 @@ def mellowmax(q: Floats, omega: float, mask: Bools | None) -> Answer | None:
     return Answer(result, pullback) if _are_finite(result) else None
 
 
-def boltzmann_policy(q: Floats, beta: float, mask: Bools | None) -> Answer | None:
+def boltzmann_policy(q: Floats, beta: float, counted: Counted) -> Answer | None:
     """Boltzmann's policy."""
-    rows = _moderate_rows(q, beta, mask)
+    rows = _moderate_rows(q, beta, counted)
     if rows is None or not _are_finite(rows.gap):
         return None
     policy = _normalised(rows, _weights(np, rows))
@@ -325,43 +340,43 @@ def boltzmann_policy(q: Floats, beta: float, mask: Bools | None) -> Answer | Non
     return Answer(policy, pullback)
 
 
-def boltzmann_log_policy(q: Floats, beta: float, mask: Bools | None) -> Answer | None:
+def boltzmann_log_policy(q: Floats, beta: float, counted: Counted) -> Answer | None:
     """Its logarithm."""
-    rows = _moderate_rows(q, beta, mask)
+    rows = _moderate_rows(q, beta, counted)
     if rows is None or not _are_finite(rows.gap):
         return None
     weight = _weights(np, rows)
     total = _sum(np, weight, rows.single)
 
     def pullback(cotangent: Floats) -> Gradients:
-        return _through_exponents(rows, beta, weight / total, _of_counted(cotangent, mask))
+        return _through_exponents(rows, beta, weight / total, _of_counted(rows, cotangent))
 
-    return Answer(_masked_are_minus_infinity(rows, 0.0 - (rows.gap + np.log(total))), pullback)
+    return Answer(_with_log_weights(rows, 0.0 - (rows.gap + np.log(total))), pullback)
 
 
-def policy(q: Floats, omega: float, mask: Bools | None) -> Answer | None:
+def policy(q: Floats, omega: float, counted: Counted) -> Answer | None:
     """Mellowmax's policy."""
-    found = _policy(q, omega, mask)
+    found = _policy(q, omega, counted)
     if found is None:
         return None
     policy, _, through = found
     return Answer(policy, lambda cotangent: through(policy * cotangent))
 
 
-def log_policy(q: Floats, omega: float, mask: Bools | None) -> Answer | None:
+def log_policy(q: Floats, omega: float, counted: Counted) -> Answer | None:
     """Its logarithm."""
-    found = _policy(q, omega, mask)
+    found = _policy(q, omega, counted)
     if found is None:
         return None
     _, logarithm, through = found
-    return Answer(logarithm(), lambda cotangent: through(_of_counted(cotangent, mask)))
+    return Answer(logarithm(), through)
 
 
 def _policy(
-    q: Floats, omega: float, mask: Bools | None
+    q: Floats, omega: float, counted: Counted
 ) -> tuple[Floats, Callable[[], Floats], Callable[[Floats], Gradients]] | None:
     """Mellowmax's policy, its logarithm, and the way from the derivatives by the logarithm."""
-    rows = _moderate_rows(q, omega, mask)
+    rows = _moderate_rows(q, omega, counted)
     if rows is None:
         return None
     d = _mellow_exponent(np, rows)
@@ -377,9 +392,10 @@ def _policy(
     policy = weight / total
 
     def logarithm() -> Floats:
-        return _masked_are_minus_infinity(rows, 0.0 - (ratio * rows.gap + np.log(total)))
+        return _with_log_weights(rows, 0.0 - (ratio * rows.gap + np.log(total)))
 
     def through(by_log: Floats) -> Gradients:
+        by_log = _of_counted(rows, by_log)
         deviation = rows.gap - d
         by_ratio = -_sum(np, by_log * deviation, rows.single)
         variance = _sum(np, policy * deviation * deviation, rows.single)
@@ -417,12 +433,15 @@ def _through_exponents(
     return parameter * by_exponent, by_parameter
 
 
-def _of_counted(cotangent: Floats, mask: Bools | None) -> Floats:
+def _of_counted(rows: _Rows, cotangent: Floats) -> Floats:
     """The derivatives by the actions that count; by others they may be anything."""
-    return cotangent if mask is None else np.where(mask, cotangent, 0.0)
+    return cotangent if rows.counted is None else np.where(rows.counted, cotangent, 0.0)
 
 
-def _masked_are_minus_infinity(rows: _Rows, logarithm: Floats) -> Floats:
+def _with_log_weights(rows: _Rows, logarithm: Floats) -> Floats:
+    """Logarithms with those of the weights added, minus infinity where no action counts."""
+    if rows.prior is not None:
+        return logarithm + np.log(rows.prior)
     if rows.counted is None:
         return logarithm
     masked: Floats = np.minimum(logarithm, (rows.counted - 0.5) * math.inf)

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..._typing import Array, Bools, DType, Floats, Shape
 from ..libraries.tracing import as_number, holds_numbers
-from .formulas import Answer, Gradients, QuickFormula
+from .formulas import Answer, Counted, Gradients, QuickFormula
 
 if TYPE_CHECKING:
     import torch
@@ -36,6 +36,8 @@ MOST_FROM_GPU = 1 << 17
 """Elements of a small tensor on another device: a larger one takes less time there."""
 CHUNK = 1 << 15
 """Elements that are computed at once. A tensor on the CPU may have many chunks."""
+FAINT, FAINT_IN_SINGLE = 2.0**-10, 2.0**-24
+"""The least weight of a prior beside which no digits are lost that the result has."""
 
 General: TypeAlias = Callable[[Any, Any], Array]
 """The general path, as a function of the values and the parameter."""
@@ -47,6 +49,7 @@ def answer(
     parameter: object,
     axis: object,
     where: object,
+    prior: object,
     general: General,
     keepdims: bool = False,
 ) -> Any:
@@ -54,38 +57,78 @@ def answer(
     if formula is None or type(axis) is not int or axis != -1:
         return None
     if type(q) is np.ndarray:
-        known = None if q.size > MOST else _compute(formula, q, parameter, where, False)
+        known = None if q.size > MOST else _compute(formula, q, parameter, where, prior, False)
         return None if known is None else _laid_out(known.result, q.shape, keepdims, q.dtype)
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(q, torch.Tensor):
         return None
-    return _of_tensor(formula, q, parameter, where, general, keepdims)
+    return _of_tensor(formula, q, parameter, where, prior, general, keepdims)
 
 
 def _compute(
-    formula: QuickFormula, q: object, parameter: object, where: object, differentiated: bool
+    formula: QuickFormula,
+    q: object,
+    parameter: object,
+    where: object,
+    prior: object,
+    differentiated: bool,
 ) -> Answer | None:
     """What the formula gives for NumPy's arrays; None for other arguments."""
     if not isinstance(q, np.ndarray) or q.dtype.char not in "fd" or not q.size:
         return None
-    number, shape, mask = as_number(parameter), (-1, *q.shape[-1:]), None
+    number, shape = as_number(parameter), (-1, *q.shape[-1:])
     if number is None or not q.ndim:
         return None
+    mask: Bools | None = None
     if where is not None:
         if type(where) is not np.ndarray or where.dtype != bool or where.ndim > q.ndim:
             return None
         if where.shape != q.shape[q.ndim - where.ndim :]:
             return None
-        mask = where if where.shape == q.shape else np.broadcast_to(where, q.shape)
-        mask = mask.reshape(shape)
+        whole = where if where.shape == q.shape else np.broadcast_to(where, q.shape)
+        mask = whole.reshape(shape)
+    counted: Counted = mask
+    if prior is not None:
+        counted = _prior(prior, q, mask)
+        if counted is None:
+            return None
+    columns = None if counted is None else counted.T
     with np.errstate(all="ignore"):
         if q.size <= CHUNK:
-            return formula(q.reshape(shape).T, number, None if mask is None else mask.T)
-        return _in_chunks(formula, q.reshape(shape), number, mask, differentiated)
+            return formula(q.reshape(shape).T, number, columns)
+        return _in_chunks(formula, q.reshape(shape), number, columns, differentiated)
+
+
+def _prior(prior: object, q: Floats, mask: Bools | None) -> Floats | None:
+    """The weights of a prior `[rows or 1, actions]`, scaled to add up to 1.
+
+    None for arguments that are wrong, and for weights that are faint: beside them digits are lost.
+    """
+    if type(prior) is not np.ndarray or prior.dtype.char not in "fd" or prior.ndim > q.ndim:
+        return None
+    if not prior.ndim or prior.shape != q.shape[q.ndim - prior.ndim :]:
+        return None
+    each = prior.reshape(-1, prior.shape[-1]).astype(np.float64)
+    if prior.ndim not in (1, q.ndim):
+        each = np.broadcast_to(prior, q.shape).reshape(-1, prior.shape[-1]).astype(np.float64)
+    if mask is not None:
+        each = each * mask
+    total = np.add.reduce(each, axis=1, keepdims=True)
+    least = FAINT_IN_SINGLE if q.dtype == np.float32 else FAINT
+    if not (np.isfinite(total) & (total > 0)).all():
+        return None
+    each = each / total
+    if not ((each >= least) | (each == 0)).all():
+        return None
+    return each
 
 
 def _in_chunks(
-    formula: QuickFormula, q: Floats, parameter: float, mask: Bools | None, differentiated: bool
+    formula: QuickFormula,
+    q: Floats,
+    parameter: float,
+    counted: Counted,
+    differentiated: bool,
 ) -> Answer | None:
     """What the formula gives for `q [rows, actions]`, some rows at a time."""
     n_chunks = -(-q.size // CHUNK)
@@ -93,7 +136,10 @@ def _in_chunks(
     parts = [slice(start, end) for start, end in itertools.pairwise(ends) if start < end]
     result, pullbacks = None, []
     for part in parts:
-        known = formula(q[part].T, parameter, None if mask is None else mask[part].T)
+        of_part = counted
+        if counted is not None and counted.shape[1] > 1:
+            of_part = counted[:, part]
+        known = formula(q[part].T, parameter, of_part)
         if known is None:
             return None
         if result is None:
@@ -128,6 +174,7 @@ def _of_tensor(
     q: torch.Tensor,
     parameter: object,
     where: object,
+    prior: object,
     general: General,
     keepdims: bool,
 ) -> torch.Tensor | None:
@@ -140,10 +187,14 @@ def _of_tensor(
         return None
     if isinstance(where, torch.Tensor):
         where = where.numpy(force=True) if holds_numbers(where) else where
+    if isinstance(prior, torch.Tensor):
+        if prior.requires_grad or not holds_numbers(prior) or prior.dtype is torch.bfloat16:
+            return None
+        prior = prior.numpy(force=True)
     values = q.numpy(force=True)
     learned = isinstance(parameter, torch.Tensor) and parameter.requires_grad
     differentiated = (q.requires_grad or learned) and torch.is_grad_enabled()
-    known = _compute(formula, values, parameter, where, differentiated)
+    known = _compute(formula, values, parameter, where, prior, differentiated)
     if known is None:
         return None
     result = torch.from_numpy(_laid_out(known.result, tuple(q.shape), keepdims, values.dtype))
