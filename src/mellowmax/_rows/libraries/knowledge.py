@@ -17,7 +17,7 @@ __all__ = ["knowing", "knows"]
 class _Knowing:
     """The functions of a library, and further attributes."""
 
-    def __init__(self, xp: Namespace, known: dict[str, Any]) -> None:
+    def __init__(self, xp: Namespace, known: dict[str, object]) -> None:
         self._xp = xp
         self.__name__ = cast(Any, xp).__name__  # by which array-api-compat tells the library
         self.__dict__.update(known)
@@ -26,7 +26,7 @@ class _Knowing:
         return getattr(self._xp, name)
 
 
-def knowing(xp: Namespace, **known: Any) -> Namespace:
+def knowing(xp: Namespace, **known: object) -> Namespace:
     """The functions of a library with what is known, or with others in their place."""
     return cast(Namespace, _Knowing(xp, known))
 
