@@ -17,15 +17,15 @@ __all__ = ["DISCOUNT", "FINE", "LARGEST", "PROBLEMS"]
 
 DISCOUNT = 0.98
 """That of figure 1."""
-TIMES = 4
+_TIMES = 4
 """How many states there are for each anchor."""
-LARGEST = 10 * TIMES
+LARGEST = 10 * _TIMES
 """The most states."""
-WIDTH = 0.25
+_WIDTH = 0.25
 """The standard deviation of the Gaussian weights, in a square of side 1."""
 FINE = 20
 """Anchors of the fine grid on the line."""
-WAVES = 4
+_WAVES = 4
 """Cosines that a smooth function is made of."""
 
 
@@ -35,23 +35,23 @@ def _sizes(seed: Sequence[int]) -> tuple[np.random.Generator, int, int]:
     return rng, int(rng.integers(2, 11)), int(rng.integers(2, 6))
 
 
-def random(seed: Sequence[int]) -> MDP:
+def _random(seed: Sequence[int]) -> MDP:
     """One of the paper's random MDPs (section 7.1)."""
     return random_mdp(seed, discount=DISCOUNT)
 
 
-def large(seed: Sequence[int]) -> MDP:
+def _large(seed: Sequence[int]) -> MDP:
     """One with as many states as an averager is given."""
     _, n_anchors, n_actions = _sizes(seed)
-    return random_mdp(seed, n_states=TIMES * n_anchors, n_actions=n_actions, discount=DISCOUNT)
+    return random_mdp(seed, n_states=_TIMES * n_anchors, n_actions=n_actions, discount=DISCOUNT)
 
 
-def gaussian(seed: Sequence[int]) -> MDP:
+def _gaussian(seed: Sequence[int]) -> MDP:
     """A larger random MDP with Gaussian weights of the distances to the anchors."""
-    return _averaged(seed, lambda distances: np.exp(-((distances / WIDTH) ** 2) / 2))
+    return _averaged(seed, lambda distances: np.exp(-((distances / _WIDTH) ** 2) / 2))
 
 
-def nearest(seed: Sequence[int]) -> MDP:
+def _nearest(seed: Sequence[int]) -> MDP:
     """A larger random MDP where each state has the value of the nearest anchor."""
     return _averaged(seed, lambda distances: distances == distances.min(1, keepdims=True))
 
@@ -59,19 +59,19 @@ def nearest(seed: Sequence[int]) -> MDP:
 def _averaged(seed: Sequence[int], weight: Callable[[Floats], Floats]) -> MDP:
     """A random MDP whose states lie anywhere in a square; the first ones are the anchors."""
     rng, n_anchors, _ = _sizes(seed)
-    places = rng.random((TIMES * n_anchors, 2))
+    places = rng.random((_TIMES * n_anchors, 2))
     distances = np.linalg.norm(places[:, None] - places[:n_anchors], axis=-1)
     weights = weight(distances).astype(np.float64)
-    return large(seed).averaged(weights / weights.sum(1, keepdims=True))
+    return _large(seed).averaged(weights / weights.sum(1, keepdims=True))
 
 
-def coarse_line(seed: Sequence[int]) -> MDP:
+def _coarse_line(seed: Sequence[int]) -> MDP:
     """Moves along a line, with a few anchors."""
     rng, n_anchors, n_actions = _sizes(seed)
     return _line(rng, n_anchors, n_actions)
 
 
-def fine_line(seed: Sequence[int]) -> MDP:
+def _fine_line(seed: Sequence[int]) -> MDP:
     """The same with many anchors."""
     rng, _, n_actions = _sizes(seed)
     return _line(rng, FINE, n_actions)
@@ -84,8 +84,8 @@ def _line(rng: np.random.Generator, n_anchors: int, n_actions: int) -> MDP:
     functions of the place. So an action may pay at once and end, and another one wait.
     """
     places = np.linspace(0, 1, n_anchors)
-    waves = np.cos(np.pi * np.arange(WAVES) * places[:, None])
-    coefficients = rng.standard_normal((3, WAVES, n_actions)) / np.arange(1, WAVES + 1)[:, None]
+    waves = np.cos(np.pi * np.arange(_WAVES) * places[:, None])
+    coefficients = rng.standard_normal((3, _WAVES, n_actions)) / np.arange(1, _WAVES + 1)[:, None]
     moves, pays, ends = waves @ coefficients
     rewards, end = (1 / (1 + np.exp(-4 * f)) for f in (pays, ends))
     at = np.clip(places[:, None] + moves / 2, 0, 1) * (n_anchors - 1)
@@ -101,11 +101,11 @@ def _line(rng: np.random.Generator, n_anchors: int, n_actions: int) -> MDP:
 
 
 PROBLEMS: dict[str, Callable[[Sequence[int]], MDP]] = {
-    "random": random,
-    "large": large,
-    "gaussian": gaussian,
-    "nearest": nearest,
-    "fine line": fine_line,
-    "coarse line": coarse_line,
+    "random": _random,
+    "large": _large,
+    "gaussian": _gaussian,
+    "nearest": _nearest,
+    "fine line": _fine_line,
+    "coarse line": _coarse_line,
 }
 """By the names that the tables have for them."""

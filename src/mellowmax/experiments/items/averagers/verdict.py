@@ -34,7 +34,7 @@ WORDS = {
     "coarse line": "a coarse grid on a line",
 }
 """What the kinds of problems are called in a sentence."""
-AVERAGED = ("gaussian", "nearest", "coarse line")
+_AVERAGED = ("gaussian", "nearest", "coarse line")
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
@@ -49,8 +49,8 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
         Claim(
             "With an averager Boltzmann's softmax can fail",
             "a non-expansion is important with function approximation (section 9)",
-            "; ".join(f"{WORDS[kind]}: {_share(ours.loc[kind])}" for kind in AVERAGED),
-            bool(ours.loc[[*AVERAGED], "failing"].any()),
+            "; ".join(f"{WORDS[kind]}: {_share(ours.loc[kind])}" for kind in _AVERAGED),
+            bool(ours.loc[[*_AVERAGED], "failing"].any()),
         ),
         Claim(
             "With an averager mellowmax never fails",
