@@ -25,6 +25,7 @@ IMPORTABLE = {"numpy", "array_api_compat"}
 ORDER = (
     {"_typing"},
     {"_common"},
+    {"_fixed_points"},
     {"_rows"},
     {"operators"},
     {"policies"},
@@ -38,7 +39,7 @@ ORDER = (
     {"__main__"},
 )
 RANK = {package: rank for rank, packages in enumerate(ORDER) for package in packages}
-SHARED = {"_typing", "_rows", "_common"}
+SHARED = {"_typing", "_rows", "_common", "_fixed_points"}
 """Private to mellowmax as a whole, not to a package of it."""
 FOUNDATION = RANK["properties"]
 

@@ -19,10 +19,10 @@ from helpers.fixed_point_reference import (
     sweeps,
 )
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
+from mellowmax._fixed_points.maps import spectral_radius
+from mellowmax._fixed_points.search import Search
 from mellowmax.mdp import MDP, garnet, random_mdp, two_state
 from mellowmax.planning import fixed_points, trace_fixed_points, vector_field
-from mellowmax.planning.fixed_points.find import _Search
-from mellowmax.planning.fixed_points.sweep_map import spectral_radius
 
 # One state that is not terminal: a complete search.
 
@@ -224,12 +224,12 @@ def test_independent_copies_multiply(count, leak, expected):
 
 
 def test_what_is_missing_is_said(monkeypatch):
-    whole = _Search._polished
+    whole = Search.polished
 
     def without_the_highest(self, v):
         return tuple(point for point in whole(self, v) if point.value[:2].min() < 0.85)
 
-    monkeypatch.setattr(_Search, "_polished", without_the_highest)
+    monkeypatch.setattr(Search, "polished", without_the_highest)
     found = fixed_points(copies(2), Boltzmann(16.6))
     assert len(found) == 8
     assert "not +1: at least one is missing" in found.reason

@@ -7,8 +7,8 @@ starts between those found. A round that finds nothing new ends the search.
 
 That proves nothing: a pair of fixed points whose indices cancel can be missed, so that a count is
 a lower bound. `planning.fixed_points` searches one MDP more thoroughly, and with proofs. The sweep,
-its Jacobian, Newton's step, the indices and the spectral radius are the same code for both, in
-`fixed_points.sweep_map`; three things differ:
+its Jacobian, Newton's step, the indices and the spectral radius are the same code for both; three
+things differ:
 
 - Newton's method is not damped here. With thousands of starts it is quicker to drop those that do
   not converge than to make all of them converge.
@@ -27,10 +27,11 @@ import jax
 import numpy as np
 
 from ..._common.threads import on_all_cores
+from ..._fixed_points.maps import SAME_POINT, index_of, newton_step, spectral_radius
 from ..._typing import ArrayLike, Bools, Floats, Integers
 from ...softmax import Softmax
 from ..fixed_points.newton import EXTREMES
-from ..fixed_points.sweep_map import SAME_POINT, SweepMap, index_of, newton_step, spectral_radius
+from ..fixed_points.sweep_map import SweepMap
 from .mdps import Batch, discount_of_each, softmax_of_each
 
 __all__ = ["BatchFixedPoints", "find_fixed_points"]

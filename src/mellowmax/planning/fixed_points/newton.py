@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._fixed_points.maps import ROUNDING, newton_step
 from ..._typing import Floats
 from ...softmax import Max, Mellowmax, Softmax
-from .sweep_map import SWEEP_ROUNDING, SweepMap, newton_step
+from .sweep_map import SweepMap
 
-__all__ = ["EXTREMES", "box", "damped_newton", "only_fixed_point"]
+__all__ = ["EXTREMES", "box", "only_fixed_point"]
 
 EXTREMES: tuple[Softmax, Softmax] = (Mellowmax(-np.inf), Max())
 """The minimum and the maximum, whose fixed points are the ends of the box."""
@@ -54,41 +55,7 @@ def _undamped_newton(model: SweepMap, softmax: Softmax, v: Floats) -> tuple[Floa
         size = abs(residual).max()
         best, least, since = (v, size, 0) if size < least else (best, least, since + 1)
         scale = abs(best).max()
-        if size <= SWEEP_ROUNDING * scale or (since > 5 and least <= 1e-12 * scale):
+        if size <= ROUNDING * scale or (since > 5 and least <= 1e-12 * scale):
             return best, True
         v = v + newton_step(model.jacobian(softmax, q), residual)
     return best, False
-
-
-def damped_newton(
-    model: SweepMap, softmax: Softmax, v: Floats, low: Floats, high: Floats
-) -> tuple[Floats, Floats]:
-    """Newton's method from each of many starts `[B, S]`, kept in the box.
-
-    A step is halved until the residual falls, so that it never rises; it ends where no step makes
-    it fall: at a fixed point as exact as rounding allows, or at a local minimum of the residual.
-
-    Returns:
-        The values `[B, S]` and the residual of each, `[B]`, its largest entry.
-    """
-    v = np.clip(v, low, high)
-    residual = model.residual(softmax, v)
-    size = abs(residual).max(-1)
-    active = np.flatnonzero(size > 0)
-    for _ in range(60):
-        if not len(active):
-            break
-        step = newton_step(model.jacobian(softmax, model.q(v[active])), residual[active])
-        moved = np.zeros(len(v), np.bool_)
-        waiting, length = np.arange(len(active)), 1.0
-        while len(waiting) and length > 1e-4:
-            rows = active[waiting]
-            trial = np.clip(v[rows] + length * step[waiting], low, high)
-            change = model.residual(softmax, trial)
-            falls = abs(change).max(-1) < (1 - length / 100) * size[rows]
-            better = rows[falls]
-            v[better], residual[better] = trial[falls], change[falls]
-            size[better], moved[better] = abs(change[falls]).max(-1), True
-            waiting, length = waiting[~falls], length / 2
-        active = np.flatnonzero(moved & (size > 0))
-    return v, size

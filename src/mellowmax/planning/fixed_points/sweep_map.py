@@ -5,9 +5,8 @@ smaller map, of state values: `v = f(q(v))` with `q(v) = r + discount * P v`. Th
 map is `J(v) = discount * sum_a W(s, a) P(s, a, :)` with the gradient `W` of the softmax at `q(v)`,
 and has, but for zeros, the eigenvalues of the Jacobian of `T` at `q(v)`.
 
-A fixed point is stable where the spectral radius of `J` is below 1. Its index is the sign of
-`det(I - J)`; the indices of all fixed points sum to +1 unless one of them is degenerate, since the
-sweep maps a box of state values into itself (the degree of `v - f(q(v))`).
+The sweep maps a box of state values into itself, so that the indices of all fixed points sum to +1
+unless one of them is degenerate.
 
 One MDP at many state values, and many MDPs at one value each, are the same formulas: the search
 for the fixed points of one MDP and the search in a whole batch of MDPs both use this module.
@@ -16,33 +15,18 @@ for the fixed points of one MDP and the search in a whole batch of MDPs both use
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from ..._common import checks
 from ..._typing import Bools, Floats, Integers
 from ...mdp import MDP
 from ...softmax import Softmax
 
-__all__ = [
-    "SAME_POINT",
-    "SWEEP_ROUNDING",
-    "SweepMap",
-    "index_of",
-    "newton_step",
-    "read_only",
-    "spectral_radius",
-]
+__all__ = ["Sweep", "SweepMap"]
 
-SWEEP_ROUNDING = 64 * float(np.finfo(np.float64).eps)
-"""How much rounding may change a sweep, relative to the largest value."""
-SAME_POINT = 1e-7
-"""The distance, relative to the largest value, up to which two fixed points are taken for one."""
 _MOST_ENTRIES = 2**26  # of dense transitions: half a gigabyte
-_ARNOLDI_FROM = 300  # states from which all eigenvalues take much longer than the largest one
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -104,37 +88,27 @@ class SweepMap:
         weights = np.asarray(softmax.gradient(q, where=self.allowed), np.float64)
         return np.asarray(np.einsum("...sa,...sat->...st", weights, self.flow))
 
-
-def newton_step(jacobian: Floats, residual: Floats) -> Floats:
-    """Solve `(I - J) step = residual`, for each of many."""
-    matrix = np.eye(jacobian.shape[-1]) - jacobian
-    try:
-        return np.asarray(np.linalg.solve(matrix, residual[..., None])[..., 0], np.float64)
-    except np.linalg.LinAlgError:  # one is singular to the last bit: any long step will do there
-        shifted = matrix + SWEEP_ROUNDING * np.eye(jacobian.shape[-1])
-        return np.asarray(np.linalg.solve(shifted, residual[..., None])[..., 0], np.float64)
+    def under(self, softmax: Softmax) -> Sweep:
+        """The sweep under a softmax."""
+        return Sweep(self, softmax)
 
 
-def index_of(jacobian: Floats) -> Integers:
-    """The sign of `det(I - J)`, one for each Jacobian."""
-    return np.asarray(np.linalg.slogdet(np.eye(jacobian.shape[-1]) - jacobian)[0], np.int32)
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sweep:
+    """The sweep of one MDP under one softmax: a map of state values."""
 
+    model: SweepMap
+    softmax: Softmax
 
-def spectral_radius(jacobian: Floats) -> Floats:
-    """The largest absolute eigenvalue, one for each Jacobian."""
-    if jacobian.ndim == 2 and len(jacobian) >= _ARNOLDI_FROM:
-        linalg = importlib.import_module("scipy.sparse.linalg")
-        start = np.ones(len(jacobian))  # not a random one, so that results repeat
-        try:
-            largest = linalg.eigs(jacobian, 4, v0=start, return_eigenvectors=False)
-            return np.asarray(abs(largest).max(), np.float64)
-        except linalg.ArpackError:  # it did not converge: the slow way does
-            pass
-    return np.asarray(abs(np.linalg.eigvals(jacobian)).max(-1), np.float64)
+    @property
+    def regular(self) -> bool:
+        """Is the softmax a non-expansion, so that the map is a contraction?"""
+        return self.softmax.non_expansion
 
+    def residual(self, v: Floats) -> Floats:
+        """`f(q(v)) - v`."""
+        return self.model.residual(self.softmax, v)
 
-def read_only(array: npt.ArrayLike) -> Floats:
-    """A read-only copy."""
-    copy = np.array(array, np.float64)
-    copy.flags.writeable = False
-    return copy
+    def jacobian(self, v: Floats) -> Floats:
+        """`J(v)`."""
+        return self.model.jacobian(self.softmax, self.model.q(v))

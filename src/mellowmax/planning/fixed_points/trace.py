@@ -11,20 +11,27 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from ..._common import checks
+from ..._fixed_points.curve import Curve, Point, Range, crossings, fold_points, follow
+from ..._fixed_points.maps import read_only, spectral_radius
+from ..._fixed_points.points import distinct
 from ..._typing import Bools, Floats
 from ...mdp import MDP
 from ...softmax import Softmax
-from .curve import Curve, Family, Point, crossings, fold_points, follow
 from .find import fixed_points
-from .point import FixedPoints, distinct
-from .sweep_map import SweepMap, read_only, spectral_radius
+from .newton import box
+from .point import FixedPoints, fixed_points_of
+from .sweep_map import SweepMap
 
-__all__ = ["Branch", "Fold", "Trace", "trace_fixed_points"]
+__all__ = ["Branch", "Family", "Fold", "Trace", "trace_fixed_points"]
+
+Family: TypeAlias = Callable[[float], Softmax]
+"""From a parameter to a softmax, such as the class `Boltzmann`."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -66,24 +73,26 @@ class Trace:
     branches: tuple[Branch, ...]
     folds: tuple[Fold, ...]
     """In order of their parameters."""
+    _model: SweepMap = dataclasses.field(repr=False)
+    _family: Family = dataclasses.field(repr=False)
     _curve: Curve = dataclasses.field(repr=False)
 
     def at(self, parameter: float) -> FixedPoints:
         """The fixed points at any parameter of the range, from the branches."""
-        curve = self._curve
-        if not curve.first <= parameter <= curve.last:
+        curve, ends = self._curve, self._curve.range
+        if not ends.first <= parameter <= ends.last:
             raise ValueError(
-                f"`parameter` must be in [{curve.first:g}, {curve.last:g}], got {parameter}"
+                f"`parameter` must be in [{ends.first:g}, {ends.last:g}], got {parameter}"
             )
-        level = (parameter - curve.first) / (curve.last - curve.first)
-        softmax = curve.family(parameter)
+        level = float(ends.level(parameter))
+        sweep = self._model.under(self._family(parameter))
         found = [
             point
             for branch in self.branches
             for point in crossings(curve, curve.scaled(branch.value, branch.parameters), level)
         ]
-        values = np.array([curve.polished(point, softmax) for point in found])
-        points = distinct(curve.model, softmax, values.reshape(-1, len(curve.low)))
+        values = np.array([curve.polished(point, parameter) for point in found])
+        points = fixed_points_of(sweep, distinct(sweep, values.reshape(-1, len(curve.low))))
         total = sum(point.index for point in points)
         reason = (
             f"Not proved: those on {len(self.branches)} branches, followed from the parameters "
@@ -134,8 +143,10 @@ def trace_fixed_points(
     checks.instance("family", family(float(levels[0])), Softmax, rule)
     if not 0 < checks.real("step", step) <= 0.5:
         raise ValueError(f"`step` must be in (0, 0.5], got {step}")
-    curve = Curve.of(SweepMap.of(mdp), family, float(levels[0]), float(levels[-1]))
-    scaled = (levels - levels[0]) / (levels[-1] - levels[0])
+    model = SweepMap.of(mdp)
+    ends = Range(float(levels[0]), float(levels[-1]))
+    curve = Curve.of(lambda parameter: model.under(family(parameter)), ends, *box(model))
+    scaled = ends.level(levels)
     paths: list[tuple[list[Point], bool]] = []
     folds: list[Point] = []
     # From both ends first: what starts there need be followed in one direction only.
@@ -144,15 +155,17 @@ def trace_fixed_points(
             start = curve.scaled(seed.value, levels[k])
             if any(abs(start - point).max() < 1e-6 for path, _ in paths for point in path):
                 continue
-            path, closed = follow(curve, start, 1 if k < len(levels) - 1 else -1, step)
+            path, closed, _ = follow(curve, start, 1 if k < len(levels) - 1 else -1, step)
             if 0 < k < len(levels) - 1 and not closed:
-                path = follow(curve, start, -1, step)[0][:0:-1] + path
+                path = follow(curve, start, -1, step).points[:0:-1] + path
             turns, path = fold_points(curve, path)
             folds += turns
             paths.append((_with_levels(curve, path, scaled), closed))
     return Trace(
-        tuple(_branch(curve, path, closed) for path, closed in paths),
-        tuple(_fold(curve, point) for point in sorted(folds, key=lambda point: float(point[-1]))),
+        tuple(_branch(model, curve, path, closed) for path, closed in paths),
+        tuple(_fold(model, curve, point) for point in sorted(folds, key=lambda point: point[-1])),
+        model,
+        family,
         curve,
     )
 
@@ -168,20 +181,18 @@ def _with_levels(curve: Curve, path: list[Point], levels: Floats) -> list[Point]
     return result
 
 
-def _branch(curve: Curve, path: list[Point], closed: bool) -> Branch:
+def _branch(model: SweepMap, curve: Curve, path: list[Point], closed: bool) -> Branch:
     points = np.array(path)
     values = points[:, :-1] * curve.unit
     parameters = np.array([curve.parameter(point) for point in path])
-    jacobians = (
-        curve.model.jacobian(curve.family(float(p)), curve.model.q(v))
+    radii = [
+        float(spectral_radius(curve.family(float(p)).jacobian(v)))
         for p, v in zip(parameters, values, strict=True)
-    )
-    radii = [float(spectral_radius(jacobian)) for jacobian in jacobians]
-    q = curve.model.shown(curve.model.q(values))
+    ]
+    q = model.shown(model.q(values))
     return Branch(read_only(parameters), read_only(q), read_only(values), read_only(radii), closed)
 
 
-def _fold(curve: Curve, point: Point) -> Fold:
+def _fold(model: SweepMap, curve: Curve, point: Point) -> Fold:
     v = point[:-1] * curve.unit
-    q = curve.model.shown(curve.model.q(v))
-    return Fold(curve.parameter(point), read_only(q), read_only(v))
+    return Fold(curve.parameter(point), read_only(model.shown(model.q(v))), read_only(v))

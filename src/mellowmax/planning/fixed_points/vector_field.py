@@ -10,12 +10,13 @@ import numpy as np
 
 from ..._common import checks
 from ..._common.shown import shown
+from ..._fixed_points.maps import read_only
 from ..._typing import ArrayLike, Floats
 from ...mdp import MDP
 from ...softmax import Softmax
 from .find import fixed_points
 from .newton import box
-from .sweep_map import SweepMap, read_only
+from .sweep_map import SweepMap
 
 __all__ = ["VectorField", "vector_field"]
 

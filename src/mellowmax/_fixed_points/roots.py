@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..._typing import Floats
+from .._typing import Floats
 
 __all__ = ["all_roots", "sign_changes"]
 

@@ -1,10 +1,11 @@
-"""A curve of fixed points, in state values and a softmax's parameter, and how it is followed.
+"""A curve of fixed points, in a vector and a parameter, and how it is followed.
 
-The curve solves `f_p(q(v)) - v = 0`: one equation fewer than unknowns, which are `v` and `p`. A
-step goes along the tangent (predictor), and Newton's method then finds the point of the curve on
-the plane through its end at a right angle to the tangent (corrector). Its matrix, the derivative
-of the equations with the tangent as one more row, is regular at folds too. The determinant of that
-matrix keeps its sign along a curve: a step that changes the sign has strayed to another curve.
+The curve solves `F_p(v) - v = 0`: one equation fewer than unknowns, which are `v` and `p`. A step
+goes along the tangent (predictor), and Newton's method then finds the point of the curve on the
+plane through its end at a right angle to the tangent (corrector). Its matrix, the derivative of the
+equations with the tangent as one more row, is regular at folds too. The determinant of that matrix
+keeps its sign along a curve: a step that changes the sign has strayed to another curve, or, however
+short it is, has passed a place where another curve crosses.
 
 The unknowns are scaled: the range of the values, and that of the parameter, have the length 1.
 """
@@ -14,70 +15,83 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..._typing import Floats
-from ...softmax import Softmax
-from .newton import box, damped_newton
-from .sweep_map import SweepMap
+from .._typing import Floats
+from .maps import Map
+from .newton import damped_newton
 
-__all__ = ["Curve", "Family", "Point", "crossings", "fold_points", "follow"]
+__all__ = ["Curve", "Path", "Point", "Range", "crossings", "fold_points", "follow"]
 
-Family: TypeAlias = Callable[[float], Softmax]
-"""From a parameter to a softmax, such as the class `Boltzmann`."""
 Point: TypeAlias = Floats
-"""`[S + 1]`, scaled: the state values, then the parameter from 0 to 1 over its range."""
+"""`[D + 1]`, scaled: the vector, then the level of the parameter, from 0 to 1 over its range."""
 
 _SHORTEST = 1e-10  # a step that must be shorter than this is an error
 _KINK = 1e-6  # a step shorter than this may pass a corner, or a crossing of branches
 _MOST_POINTS = 20_000
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Curve:
-    """The equations `f_p(q(v)) - v = 0` in scaled unknowns."""
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The range of a parameter, and its levels, from 0 to 1."""
 
-    model: SweepMap
-    family: Family
     first: float
     last: float
+
+    def level(self, parameters: Floats | float) -> Floats:
+        """The levels of parameters."""
+        return (np.asarray(parameters) - self.first) / (self.last - self.first)
+
+    def parameter(self, level: float) -> float:
+        """The parameter of a level."""
+        return float((1 - level) * self.first + level * self.last)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Curve:
+    """The equations `F_p(v) - v = 0` in scaled unknowns."""
+
+    family: Callable[[float], Map]
+    """From a parameter to a map."""
+    range: Range
     low: Floats
     high: Floats
-    unit: float  # that state values are measured in: the length of the diagonal of their box
+    unit: float
+    """What vectors are measured in: the length of the diagonal of their box."""
 
     @classmethod
-    def of(cls, model: SweepMap, family: Family, first: float, last: float) -> Curve:
-        """The curve of a family over a range of its parameter."""
-        low, high = box(model)
+    def of(
+        cls, family: Callable[[float], Map], parameters: Range, low: Floats, high: Floats
+    ) -> Curve:
+        """The curve of a family of maps in a box."""
         unit = float(np.linalg.norm(high - low)) or float(abs(high).max()) or 1.0
-        return cls(model, family, first, last, low, high, unit)
+        return cls(family, parameters, low, high, unit)
 
     def scaled(self, values: Floats, parameters: Floats | float) -> Floats:
-        """Points from state values and parameters."""
-        levels = (np.asarray(parameters)[..., None] - self.first) / (self.last - self.first)
-        return np.concatenate([values / self.unit, levels], axis=-1)
+        """Points from vectors and parameters."""
+        levels = self.range.level(parameters)
+        return np.concatenate([values / self.unit, levels[..., None]], axis=-1)
 
     def parameter(self, point: Point) -> float:
         """The parameter of a point, unscaled."""
-        return float((1 - point[-1]) * self.first + point[-1] * self.last)
+        return self.range.parameter(point[-1])
+
+    def map_at(self, level: float) -> Map:
+        """The map at a level of the parameter."""
+        return self.family(self.range.parameter(level))
 
     def residual(self, point: Point) -> Floats:
-        """`f_p(q(v)) - v`, scaled: 0 on the curve."""
-        softmax = self.family(self.parameter(point))
-        return self.model.residual(softmax, point[:-1] * self.unit) / self.unit
+        """`F_p(v) - v`, scaled: 0 on the curve."""
+        return self.map_at(point[-1]).residual(point[:-1] * self.unit) / self.unit
 
     def matrix(self, point: Point) -> Floats:
-        """The derivative of the residual, `[S, S + 1]`."""
-        v = point[:-1] * self.unit
-        q, width = self.model.q(v), 1e-5
-        jacobian = self.model.jacobian(self.family(self.parameter(point)), q)
+        """The derivative of the residual, `[D, D + 1]`."""
+        v, width = point[:-1] * self.unit, 1e-5
+        jacobian = self.map_at(point[-1]).jacobian(v)
         ends = max(point[-1] - width, 0.0), min(point[-1] + width, 1.0)  # there may be none beyond
-        below, above = (
-            self.model.value(self.family(self.first + end * (self.last - self.first)), q)
-            for end in ends
-        )
+        below, above = (self.map_at(end).residual(v) for end in ends)
         slope = (above - below) / ((ends[1] - ends[0]) * self.unit)
         return np.column_stack([jacobian - np.eye(len(v)), slope])
 
@@ -108,10 +122,10 @@ class Curve:
                 return None
         return None
 
-    def polished(self, point: Point, softmax: Softmax) -> Floats:
-        """The state values, as exact as rounding allows."""
+    def polished(self, point: Point, parameter: float) -> Floats:
+        """The vector of a point near, at a parameter, as exact as rounding allows."""
         start = point[None, :-1] * self.unit
-        values, _ = damped_newton(self.model, softmax, start, self.low, self.high)
+        values, _ = damped_newton(self.family(parameter), start, self.low, self.high)
         return np.asarray(values[0])
 
 
@@ -122,8 +136,18 @@ def _solve(matrix: Floats, right: Floats) -> Floats:
         return np.asarray(np.linalg.lstsq(matrix, right)[0], np.float64)
 
 
-def follow(curve: Curve, start: Point, way: int, longest: float) -> tuple[list[Point], bool]:
-    """The points of a branch until it leaves the range or closes, and whether it closes.
+class Path(NamedTuple):
+    """The points of a branch until it leaves the range or closes."""
+
+    points: list[Point]
+    closed: bool
+    """Does it end where it began?"""
+    crossed: list[int]
+    """Another branch crosses it between the point of each of these numbers and the next."""
+
+
+def follow(curve: Curve, start: Point, way: int, longest: float) -> Path:
+    """Follow a branch.
 
     Args:
         curve: the equations.
@@ -139,6 +163,7 @@ def follow(curve: Curve, start: Point, way: int, longest: float) -> tuple[list[P
     origin = tangent = curve.tangent(start, way * upwards)[0]
     sign = curve.tangent(start, tangent)[1]
     path, length = [start], longest / 8
+    crossed: list[int] = []
     while len(path) < _MOST_POINTS:
         point = path[-1]
         end = 1.0 if tangent[-1] > 0 else 0.0
@@ -151,11 +176,13 @@ def follow(curve: Curve, start: Point, way: int, longest: float) -> tuple[list[P
         if following is not None and np.linalg.norm(following - guess) <= taken / 2:
             turned, new_sign = curve.tangent(following, tangent)
             if taken < _KINK or (turned @ tangent > 0.95 and new_sign == sign):
+                if new_sign != sign and not leaves:
+                    crossed.append(len(path) - 1)
                 path.append(following)
                 if leaves:
-                    return path, False
+                    return Path(path, False, crossed)
                 if _passes(start, origin, point, following) and turned @ origin > 0:
-                    return [*path[:-1], start], True
+                    return Path([*path[:-1], start], True, crossed)
                 length = min(longest, length * (2 if turned @ tangent > 0.99 else 1))
                 tangent, sign = turned, new_sign
                 continue

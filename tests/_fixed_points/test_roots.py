@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mellowmax.planning.fixed_points.roots import all_roots
+from mellowmax._fixed_points.roots import all_roots
 
 
 @pytest.mark.parametrize("degree", [1, 2, 7, 20])
