@@ -143,7 +143,7 @@ class Path(NamedTuple):
     closed: bool
     """Does it end where it began?"""
     crossed: list[int]
-    """Another branch crosses it between the point of each of these numbers and the next."""
+    """The numbers of the points after which, and before the next, another branch crosses it."""
 
 
 def follow(curve: Curve, start: Point, way: int, longest: float) -> Path:
