@@ -20,7 +20,7 @@ from ....planning.batch import Batch, find_fixed_points, value_iteration
 from ....softmax import SOFTMAXES, Softmax
 from ...intervals import holm, share_difference, share_interval
 from ...item import NAMES, Spec
-from .figures import draw_shares
+from .figures import draw_shares, draw_ways
 from .problems import DISCOUNT, FINE, LARGEST, PROBLEMS
 from .text import CAPTIONS, COLUMNS, DEVIATIONS, RULE, SETTINGS, SOURCE, TITLE
 from .verdict import BETA, COMPARED, judge
@@ -146,5 +146,6 @@ def _comparisons(shares: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
-    """The shares of problems that fail, by beta and by how they fail."""
-    return {"shares": draw_shares(tables["shares"], BETA)}
+    """The shares of problems that fail, and how they fail."""
+    shares = tables["shares"]
+    return {"shares": draw_shares(shares, BETA), "ways": draw_ways(shares, BETA)}
