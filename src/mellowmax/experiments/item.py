@@ -38,8 +38,20 @@ __all__ = [
     "Work",
 ]
 
-ITEMS = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "table1", "fig9", "fig11", "deepmellow")
-"""The names of the items, in the order of the paper; the last one is beyond it."""
+ITEMS = (
+    "fig2",
+    "fig3",
+    "fig4",
+    "fig5",
+    "fig6",
+    "fig7",
+    "table1",
+    "fig9",
+    "fig11",
+    "deepmellow",
+    "averagers",
+)
+"""The names of the items, in the order of the paper; the last two are beyond it."""
 SCALES = ("quick", "paper")
 """Minutes on a laptop, or the paper's own counts."""
 
