@@ -24,20 +24,21 @@ CHAINED = [
 ]
 REWARDS = [[0.441, 0.027], [0.398, 0.087], [0.282, 0.008]]
 BRANCHES = np.broadcast_to(np.arange(4), (3, 2, 4))
-THREE = [
+KNOWN = [
     MDP(BRANCHES, CHAINED, REWARDS, DISCOUNT),  # two limits: 3 ends the episode
     PROBLEMS["random"]([0, 0, 47]),  # no stable fixed point
     PROBLEMS["random"]([0, 0, 0]),  # one limit
+    PROBLEMS["coarse line"]([0, 0, 252]),  # one limit, to which sweeps from 0 do not lead
 ]
 KINDS = [*PROBLEMS]
 
 
 @pytest.fixture(scope="module")
 def cell():
-    """What is counted in three problems whose fixed points are known."""
-    spec = averagers.cells(averagers.SCALES["quick"])["gaussian-0"] | {"count": 3}
+    """What is counted in four problems whose fixed points are known."""
+    spec = averagers.cells(averagers.SCALES["quick"])["gaussian-0"] | {"count": 4}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(PROBLEMS, "gaussian", lambda seed: THREE[seed[2]])
+        patch.setitem(PROBLEMS, "gaussian", lambda seed: KNOWN[seed[2]])
         return averagers.run(spec)
 
 
@@ -54,11 +55,11 @@ def counts_of(failing, problems=2000, mellowmax=0):
 
 
 def test_a_cell_counts_problems_with_several_limits_and_with_none(cell):
-    found = [fixed_points(mdp, Boltzmann(BETA)) for mdp in THREE]
-    assert [sum(point.stable for point in points) for points in found] == [2, 0, 1]
+    found = [fixed_points(mdp, Boltzmann(BETA)) for mdp in KNOWN]
+    assert [sum(point.stable for point in points) for points in found] == [2, 0, 1, 1]
     row = cell[(cell["operator"] == "boltzmann") & (cell["parameter"] == BETA)].iloc[0]
     names = ["problems", "failing", "unsettled", "endless", "several"]
-    assert row[names].tolist() == [3, 2, 1, 1, 1]
+    assert row[names].tolist() == [4, 3, 2, 1, 1]
     ours = cell[cell["operator"] == "mellowmax"]
     assert len(ours) == 3
     assert not ours[names[1:]].any(axis=None)
@@ -66,9 +67,9 @@ def test_a_cell_counts_problems_with_several_limits_and_with_none(cell):
 
 @pytest.mark.parametrize("softmax", [Boltzmann(BETA), Mellowmax(BETA)])
 def test_sweeps_settle_where_those_of_numpy_do(cell, softmax):
-    """In each of the three problems, from both initial values."""
+    """In each of the four problems, from both initial values."""
     settled = []
-    for mdp in THREE:
+    for mdp in KNOWN:
         transitions, rewards = mdp.to_numpy()
         ends = []
         for start in (0.0, 25.0):
@@ -82,6 +83,14 @@ def test_sweeps_settle_where_those_of_numpy_do(cell, softmax):
     name = "boltzmann" if isinstance(softmax, Boltzmann) else "mellowmax"
     row = cell[(cell["operator"] == name) & (cell["parameter"] == BETA)].iloc[0]
     assert row["unsettled"] == settled.count(False)
+
+
+def test_the_rule_says_what_is_run():
+    first, second = averagers._STARTS
+    for config in averagers.SCALES.values():
+        rule = f"from {first:g} or from {second:g}, which no values exceed, do not settle within "
+        assert f"{rule}{config.limit}" in averagers.RULE
+        assert config.tolerance == 1e-6
 
 
 @pytest.mark.parametrize("kind", KINDS)
