@@ -48,12 +48,12 @@ class Config:
     """Sweeps after which values have not settled (section 7.1)."""
     tolerance: float = 1e-6
     """Values have settled when a sweep changes none by as much."""
-    seed: int = 1995
-    """Problem number i of kind number k has the seed [1995, k, i]."""
+    seed: int = 1996
+    """Problem number i of kind number k has the seed [1996, k, i]."""
 
 
-SCALES: Mapping[str, Config] = {"quick": Config(100), "paper": Config(2000)}
-SECONDS = {"quick": 30.0, "paper": 300.0}
+SCALES: Mapping[str, Config] = {"quick": Config(100), "paper": Config(8000)}
+SECONDS = {"quick": 20.0, "paper": 900.0}
 
 
 def cells(config: Config) -> dict[str, Spec]:
