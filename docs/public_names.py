@@ -24,6 +24,7 @@ SECTIONS = {
     "MDPs": "mellowmax.mdp",
     "Planning": "mellowmax.planning",
     "Batches of MDPs": "mellowmax.planning.batch",
+    "Games": "mellowmax.games",
     "Any MDP as an environment": "mellowmax.environments.tabular",
     "The two-state MDP": "mellowmax.environments.two_state",
     "The multi-passenger taxi": "mellowmax.environments.taxi",
