@@ -44,7 +44,7 @@ if torch:
 
 NUMBERS, CALLABLE = {"0-d", "tensor", "empty"}, {"function", "class"}
 FINE = {
-    "beta omega epsilon learning_rate discount target initial uniform": NUMBERS,
+    "beta omega epsilon final learning_rate discount target initial uniform": NUMBERS,
     "callback environment family make pilot report transition": CALLABLE,
     "sarsa.softmax expected_sarsa.softmax q_learning.softmax": {"function"},
     "sarsa.learning_rate expected_sarsa.learning_rate q_learning.learning_rate": NUMBERS | CALLABLE,
@@ -115,6 +115,7 @@ def of_planning():
     model = mdp.two_state()
     pair = {"mdp": model, "softmax": SOFTMAX}
     yield planning.solve, pair
+    yield planning.solve, {**pair, "horizon": 2}
     yield planning.evaluate, {"policy": POLICY, "mdp": model}
     yield planning.suboptimality, {"softmax": SOFTMAX, "n_actions": 2, **DISCOUNT}
     yield planning.fixed_points, pair
@@ -246,9 +247,9 @@ def test_a_wrong_kind_is_one_sentence_about_the_argument(family, tmp_path, monke
 
 RESULTS = """
 BatchFixedPoints Branch CellProgress Claim DeepResult Dqn DqnState Entry Episodes
-EvaluateProgress Evaluation Finding Finished FixedPoint FixedPoints Fold GymnaxEnvironment
-Learner Params Plan Properties Reinforce ReinforceState Replay SavedPolicy Solution
-SolveProgress TabularResult Trace TrainProgress VectorField Verdict
+EvaluateProgress Evaluation Finding FiniteHorizonSolution Finished FixedPoint FixedPoints Fold
+GymnaxEnvironment Learner Params Plan Properties Reinforce ReinforceState Replay SavedPolicy
+Solution SolveProgress TabularResult Trace TrainProgress VectorField Verdict
 """
 """Classes whose objects are made here, and only read by a caller."""
 TRACED = {"launch", "move", "named", "observe", "reset", "start", "step"}

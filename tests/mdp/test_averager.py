@@ -126,7 +126,7 @@ def test_a_discount_of_1_is_allowed_where_the_averager_ends_every_policy():
     ends = chain.averaged([[1.0, 0.0], [0.5, 0.4], [0.0, 1.0], [0.2, 0.8]], [0, 2])
     assert solve(ends, Mellowmax(1.0)).value.shape == (2,)
     with pytest.raises(ValueError, match="`discount` must be below 1 unless every policy ends"):
-        chain.averaged([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.2, 0.8]], [0, 2])
+        chain.averaged([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.2, 0.8]], [0, 2]).check_ends()
 
 
 GOOD = np.full((5, 2), 0.5)

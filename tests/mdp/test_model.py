@@ -591,11 +591,12 @@ def test_a_discount_of_1_needs_every_policy_to_end():
         }
         expected = brute_force_endless(MDP(*arrays, 0.9, **masks))
         found[expected] += 1
+        mdp = MDP(*arrays, 1, **masks)
         if not expected:
-            assert MDP(*arrays, 1, **masks).discount == 1
+            mdp.check_ends()
             continue
         with pytest.raises(ValueError, match="a policy that never ends from state") as error:
-            MDP(*arrays, 1.0, **masks)
+            mdp.check_ends()
         state, action = [int(word) for word in str(error.value).split() if word.isdigit()][-2:]
         assert masks["allowed"][state, action]
         assert not masks["terminal"][state]
@@ -609,9 +610,10 @@ def test_the_error_names_a_state_and_an_action_from_which_a_policy_never_ends():
     rows = [[ends, ends], [ends, stays], [ends, ends]]
     rewards = [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
     with pytest.raises(ValueError, match=r"got 1 and .* never ends from state 1 with action 1$"):
-        MDP.from_arrays(rows, rewards, 1)
+        MDP.from_arrays(rows, rewards, 1).check_ends()
     allowed = np.array([[True, True], [True, False], [True, True]])
-    assert MDP.from_arrays(rows, rewards, 1, allowed=allowed).discount == 1.0
+    MDP.from_arrays(rows, rewards, 1, allowed=allowed).check_ends()
+    MDP.from_arrays(rows, rewards, 0.99).check_ends()
 
 
 def test_the_check_looks_at_every_transition_once():

@@ -205,7 +205,7 @@ PAYS = "`rewards` must be finite numbers, one for each number of passengers from
         (lambda: multi_passenger_taxi(slip=1.1), "`slip` must be in [0, 1], got 1.1"),
         (lambda: multi_passenger_taxi(slip=None), "`slip` must be in [0, 1], got None"),
         (lambda: multi_passenger_taxi(discount=1.5), "`discount` must be in [0, 1], got 1.5"),
-        (lambda: multi_passenger_taxi(discount=1.0),
+        (lambda: multi_passenger_taxi(discount=1.0).check_ends(),
          "`discount` must be below 1 unless every policy ends, got 1 and a policy that never ends "
          "from state 0 with action 0"),
     ],

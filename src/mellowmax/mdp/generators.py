@@ -65,7 +65,7 @@ def random_mdp(
         seed: of the random numbers.
         n_states: how many states; None to draw it uniformly from 2 to 10.
         n_actions: how many actions; None to draw it uniformly from 2 to 5.
-        discount: in [0, 1). Section 7.1 states none; 0.98 is that of figure 1.
+        discount: in [0, 1]. Section 7.1 states none; 0.98 is that of figure 1.
 
     Examples:
         >>> random_mdp(0)
@@ -113,7 +113,7 @@ def garnet(
         n_actions: how many actions.
         branching: how many successors each state and action has, at most `n_states`.
         seed: of the random numbers.
-        discount: in [0, 1).
+        discount: in [0, 1].
 
     Examples:
         >>> garnet(1000, 4, 3, seed=0)
@@ -181,7 +181,7 @@ def grid_world(
         slip: the probability that a move goes to a side, in [0, 1].
         step_reward: what every step earns.
         goal_reward: what a step into a goal earns on top of that.
-        discount: in [0, 1).
+        discount: in [0, 1].
         walls: with `(height, width)`, the probability that a cell other than the goal is a wall.
             Nothing makes sure that the goal can be reached from everywhere.
         seed: of the random walls.
@@ -271,7 +271,7 @@ def chain(n_states: int, *, success: float = 0.9, discount: float = 0.99) -> MDP
     Args:
         n_states: how long the line is, at least 2.
         success: the probability that a step goes where it should, in [0, 1].
-        discount: in [0, 1).
+        discount: in [0, 1].
 
     Examples:
         >>> chain(5)

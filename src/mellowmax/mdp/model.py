@@ -55,7 +55,7 @@ class MDP:
             episode; None for a dense MDP, where `K` is `S` and branch `k` leads to state `k`.
         probabilities: `[S, A, K]`, not negative; every row sums to 1.
         rewards: `[S, A]`, or `[S, A, K]` for a reward of each branch.
-        discount: in [0, 1); 1 is allowed where every policy ends.
+        discount: in [0, 1]; values without a horizon need one below 1 unless every policy ends.
         allowed: `[S, A]`, the actions there are; None for all.
         terminal: `[S]`, the states where an episode ends; None for those where every action stays
             or ends it, and none earns a reward. Their rows are ignored.
@@ -148,6 +148,23 @@ class MDP:
         result.setflags(write=False)  # it is kept, as all that an MDP has
         return result
 
+    def check_ends(self) -> None:
+        """Raise where the discount is 1 and a policy never ends: its return has no limit.
+
+        Raises:
+            ValueError: with a state and an action from which some policy never ends.
+        """
+        if self.discount == 1 and self._endless_pair is not None:
+            state, action = self._endless_pair
+            raise ValueError(
+                "`discount` must be below 1 unless every policy ends, got 1 and a policy that "
+                f"never ends from state {state} with action {action}"
+            )
+
+    @functools.cached_property
+    def _endless_pair(self) -> tuple[int, int] | None:
+        return validate.endless_pair(self.successors, self.probabilities, self.available)
+
     def __repr__(self) -> str:
         parts = [f"states={self.n_states}", f"actions={self.n_actions}"]
         parts.append("dense" if self.successors is None else f"branches={self.n_branches}")
@@ -172,7 +189,7 @@ class MDP:
             transitions: `[S, A, S]`, the probability of each next state.
             rewards: `[S, A]`, or `[S, A, S]` for a reward of each transition. An action whose
                 reward `[S, A]` is -inf is not allowed, as in QuantEcon's product form.
-            discount: in [0, 1); 1 where every policy ends.
+            discount: in [0, 1].
             allowed: `[S, A]`, the actions there are; None for all.
             terminal: `[S]`, the states where an episode ends; None to find them.
 
@@ -199,7 +216,7 @@ class MDP:
             transitions: one matrix `[S * A, S]` with the row `s * A + a` for action `a` in state
                 `s`, or a list of matrices `[S, S]`, one for each action.
             rewards: `[S, A]`, or matrices like `transitions`.
-            discount: in [0, 1); 1 where every policy ends.
+            discount: in [0, 1].
             allowed: `[S, A]`, the actions there are; None for all.
             terminal: `[S]`, the states where an episode ends; None to find them.
 
@@ -237,7 +254,7 @@ class MDP:
             successors: `[N]`, where it leads; `n_states` for the end of the episode.
             probabilities: `[N]`, how probable it is.
             rewards: `[N]`, the reward of each.
-            discount: in [0, 1); 1 where every policy ends.
+            discount: in [0, 1].
             n_states: how many states there are; None for the largest index and one more.
             n_actions: the same for actions.
             terminal: `[S]`, further states where an episode ends.
@@ -258,7 +275,7 @@ class MDP:
         Args:
             transitions: `[A, S, S]`, or a list of `A` matrices, dense or sparse.
             rewards: `[S]`, `[S, A]`, or laid out like `transitions`.
-            discount: in [0, 1); 1 where every policy ends.
+            discount: in [0, 1].
 
         Examples:
             >>> import numpy as np
@@ -282,7 +299,7 @@ class MDP:
         Args:
             rewards: `[L]`, the reward of each pair.
             transitions: `[L, S]`, dense or sparse.
-            discount: in [0, 1); 1 where every policy ends.
+            discount: in [0, 1].
             states: `[L]`, the state of each pair.
             actions: `[L]`, its action. A pair that is not listed, or whose reward is -inf, is not
                 allowed.
@@ -301,7 +318,7 @@ class MDP:
 
         Args:
             environment: an environment, or the id to make one from: FrozenLake, Taxi, CliffWalking.
-            discount: in [0, 1); 1 where every policy ends.
+            discount: in [0, 1].
 
         Examples:
             >>> MDP.from_gymnasium("FrozenLake-v1", 0.99)
@@ -325,7 +342,7 @@ class MDP:
                 where the action is not allowed. A state without actions is terminal.
             n_states: how many states there are.
             n_actions: how many actions.
-            discount: in [0, 1); 1 where every policy ends.
+            discount: in [0, 1].
 
         Examples:
             >>> def walk(s, a):

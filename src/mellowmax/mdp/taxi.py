@@ -178,7 +178,7 @@ def multi_passenger_taxi(
             is that of figure 8.
         slip: the probability that a move goes to a side, in [0, 1].
         rewards: what 0, 1, 2 and so on passengers are worth; one entry more than passengers.
-        discount: in [0, 1).
+        discount: in [0, 1].
 
     Raises:
         ValueError: for an argument that is not as above; of a grid it says where.

@@ -86,12 +86,6 @@ def checked(
     if leads is not None:
         own = np.arange(n_states, dtype=np.int32)[:, None, None]
         leads = _stored(np.where(p > 0, leads, own), branches_first=True)
-    pair = endless_pair(leads, p, available) if discount == 1 else None
-    if pair is not None:
-        raise ValueError(
-            "`discount` must be below 1 unless every policy ends, got 1 and a policy that "
-            f"never ends from state {pair[0]} with action {pair[1]}"
-        )
     sparse = leads is not None
     return {
         "successors": leads,

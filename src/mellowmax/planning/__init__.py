@@ -1,7 +1,8 @@
 """Planning: from an MDP and a softmax to values, with proved bounds.
 
-`solve` finds the fixed point of the Bellman operator with any softmax, `evaluate` the exact value
-of a policy, and `fixed_points` and `trace_fixed_points` all fixed points where there are several.
+`solve` finds the fixed point of the Bellman operator with any softmax, or the values of each step
+up to a horizon, `evaluate` the exact value of a policy, and `fixed_points` and `trace_fixed_points`
+all fixed points where there are several.
 """
 
 from .._common.extras import needed_by
@@ -10,6 +11,7 @@ with needed_by("mellowmax.planning", "jax"):
     from . import batch
     from .bounds import suboptimality
     from .evaluate import evaluate
+    from .finite_horizon import FiniteHorizonSolution
     from .fixed_points.find import fixed_points
     from .fixed_points.point import FixedPoint, FixedPoints
     from .fixed_points.trace import Branch, Fold, Trace, trace_fixed_points
@@ -19,6 +21,7 @@ with needed_by("mellowmax.planning", "jax"):
 
 __all__ = [
     "Branch",
+    "FiniteHorizonSolution",
     "FixedPoint",
     "FixedPoints",
     "Fold",

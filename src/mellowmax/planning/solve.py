@@ -59,18 +59,23 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from typing import overload
 
 import jax
 import numpy as np
 from jax.sharding import Mesh
 
 from .._common import checks
+from .._common.shown import shown
 from .._typing import ArrayLike, Floats
 from ..mdp import MDP
 from ..softmax import Softmax
+from .arguments import check_callback, check_softmax, mesh_of
 from .bounds import Margins, error_bound, loss_bound
-from .devices import STATES, mesh_of_one
-from .horizon import horizon
+from .devices import mesh_of_one
+from .finite_horizon import FiniteHorizonSolution, backward_induction
+from .horizon import horizon as horizon_of
 from .loop import Callback, StoppingRule, evidence_of, iterate
 from .methods import METHODS, Choice, choose
 from .problem import Problem
@@ -79,10 +84,40 @@ from .solution import NotConvergedError, Solution, Status
 __all__ = ["solve"]
 
 
+@overload
 def solve(
     mdp: MDP,
     softmax: Softmax,
     *,
+    method: str = ...,
+    initial: ArrayLike = ...,
+    tolerance: float = ...,
+    max_iterations: int = ...,
+    throw: bool = ...,
+    callback: Callback | None = ...,
+    history: bool = ...,
+    mesh: Mesh | None = ...,
+) -> Solution: ...
+
+
+@overload
+def solve(
+    mdp: MDP | Sequence[MDP],
+    softmax: Softmax | Sequence[Softmax],
+    *,
+    horizon: int,
+    final: ArrayLike = ...,
+    callback: Callback | None = ...,
+    mesh: Mesh | None = ...,
+) -> FiniteHorizonSolution: ...
+
+
+def solve(
+    mdp: MDP | Sequence[MDP],
+    softmax: Softmax | Sequence[Softmax],
+    *,
+    horizon: int | None = None,
+    final: ArrayLike = 0.0,
     method: str = "auto",
     initial: ArrayLike = 0.0,
     tolerance: float = 1e-8,
@@ -91,12 +126,18 @@ def solve(
     callback: Callback | None = None,
     history: bool = False,
     mesh: Mesh | None = None,
-) -> Solution:
+) -> Solution | FiniteHorizonSolution:
     """Values of an MDP under a softmax: the fixed point of `q = r + discount * P f(q)`.
 
+    With a `horizon` there is no fixed point to find, but the values of each of that many steps
+    (`finite_horizon`). Then only `final`, `callback` and `mesh` matter of the further arguments.
+
     Args:
-        mdp: the MDP.
-        softmax: any pair; each state can have a parameter of its own.
+        mdp: the MDP; with a horizon, a list may have one for each step.
+        softmax: any pair; each state can have a parameter of its own. With a horizon, a list may
+            have one for each step.
+        horizon: the number of steps; None for no end but that of episodes.
+        final: with a horizon, what each state is worth after the last step, a number or `[S]`.
         method: `"in-place"` is the paper's Algorithm 2, `"synchronous"` its simultaneous form,
             `"shifted"` adds to each sweep what a shift of all values can add, `"newton"` is
             modified policy iteration and Newton-Krylov; `"auto"` chooses and says why.
@@ -113,7 +154,8 @@ def solve(
             JAX's default device. Processes joined by `jax.distributed` call this together.
 
     Returns:
-        A `Solution`, in float64 whatever JAX's flags say.
+        A `Solution`, or with a horizon a `FiniteHorizonSolution`, in float64 whatever JAX's flags
+        say.
 
     Raises:
         NotConvergedError: where it did not converge, and `throw` is True.
@@ -127,14 +169,31 @@ def solve(
         >>> solution = solve(two_state(), Mellowmax(16.55))
         >>> print(solution.q[0].round(4), solution.status)
         [0.4005 0.4516] converged
+
+        With three steps to go, two, one and none, in the first state:
+
+        >>> print(solve(two_state(), Mellowmax(16.55), horizon=3).value[:, 0].round(4))
+        [0.2091 0.1593 0.0926 0.    ]
     """
     began = time.perf_counter()
-    _check(mdp, softmax, method, callback, mesh)
+    checks.one_of("method", method, ("auto", *METHODS))
     tolerance = checks.real("tolerance", tolerance, 0.0, infinite=True)
     max_iterations = checks.whole("max_iterations", max_iterations, 1)
+    check_callback(callback)
+    if horizon is not None:
+        if method != "auto":
+            raise ValueError(f"`method` must not be given with a horizon, got {method!r}")
+        _check_not_given("initial", initial, "with a horizon")
+        return backward_induction(mdp, softmax, horizon, final=final, callback=callback, mesh=mesh)
+    _check_not_given("final", final, "without a horizon")
+    checks.instance("mdp", mdp, MDP, "an MDP")
+    assert isinstance(mdp, MDP)  # as mypy does not know by now
+    check_softmax(softmax, mdp)
+    assert isinstance(softmax, Softmax)
+    mdp.check_ends()
+    mesh = _mesh(mesh, method)
     start = _initial(initial, mdp)
     with jax.enable_x64(True):
-        mesh = _default_mesh(method) if mesh is None else mesh
         problem = Problem.of(mdp, softmax, mesh)
         rule = StoppingRule(tolerance, max_iterations, callback, began)
         if method == "auto":
@@ -154,7 +213,7 @@ def _solution(problem: Problem, choice: Choice, history: bool, began: float) -> 
     method, reason, run = choice
     evidence = evidence_of(method, problem, run.state)
     margins = Margins.of(evidence)
-    kappa, steps = horizon(problem)
+    kappa, steps = horizon_of(problem)
     error = error_bound(margins, steps, mdp.n_branches)
     assert run.status is not None  # a run without a limit has ended
     status = run.status if math.isfinite(margins.size) else Status.OVERFLOW
@@ -179,25 +238,11 @@ def _solution(problem: Problem, choice: Choice, history: bool, began: float) -> 
     )
 
 
-def _check(
-    mdp: MDP, softmax: Softmax, method: str, callback: Callback | None, mesh: Mesh | None
-) -> None:
-    checks.instance("mdp", mdp, MDP, "an MDP")
-    checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
-    for leaf in jax.tree.leaves(softmax):
-        if np.ndim(leaf) and len(leaf) != mdp.n_states:
-            raise ValueError(
-                f"`softmax` must have one parameter, or one for each of the {mdp.n_states} states, "
-                f"got the shape {np.shape(leaf)}"
-            )
-    checks.one_of("method", method, ("auto", *METHODS))
-    if callback is not None:
-        checks.function("callback", callback, "a function or None")
-    checks.instance("mesh", mesh, Mesh | None, "a jax.sharding.Mesh or None")
-    if mesh is not None and mesh.axis_names != (STATES,):
-        raise ValueError(f"`mesh` must have the one axis {STATES!r}, got {mesh.axis_names}")
-    if mesh is not None and mesh.size > 1 and method == "in-place":
-        raise ValueError("`mesh` must have one device for in-place sweeps, which go state by state")
+def _check_not_given(name: str, value: ArrayLike, when: str) -> None:
+    """Raise unless it is 0, the default."""
+    array = checks.numbers(name, value)
+    if array.size != 1 or array.any():
+        raise ValueError(f"`{name}` must not be given {when}, got {shown(value)}")
 
 
 def _initial(initial: ArrayLike, mdp: MDP) -> float | Floats:
@@ -213,9 +258,11 @@ def _initial(initial: ArrayLike, mdp: MDP) -> float | Floats:
     return array
 
 
-def _default_mesh(method: str) -> Mesh:
-    chosen = jax.config.jax_default_device  # type: ignore[attr-defined]
-    device = chosen or jax.local_devices()[0]
-    if method == "in-place":  # an accelerator gains nothing where entry follows entry
-        device = jax.local_devices(backend="cpu")[0]
-    return mesh_of_one(device)
+def _mesh(mesh: Mesh | None, method: str) -> Mesh:
+    """The mesh of the solve: an accelerator gains nothing where entry follows entry."""
+    if mesh is None and method == "in-place":
+        return mesh_of_one(jax.local_devices(backend="cpu")[0])
+    mesh = mesh_of(mesh)
+    if mesh.size > 1 and method == "in-place":
+        raise ValueError("`mesh` must have one device for in-place sweeps, which go state by state")
+    return mesh

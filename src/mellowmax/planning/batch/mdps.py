@@ -74,6 +74,7 @@ class Batch:
         transitions, rewards = np.zeros((*shape, n_states)), np.zeros(shape)
         allowed, available = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
         for i, (mdp, (s, a)) in enumerate(zip(mdps, sizes, strict=True)):
+            mdp.check_ends()
             transitions[i, :s, :a, :s], rewards[i, :s, :a] = mdp.to_numpy()
             allowed[i, :s, :a] = True if mdp.allowed is None else mdp.allowed
             available[i, :s, :a] = mdp.available

@@ -49,6 +49,7 @@ class SweepMap:
             ValueError: for an MDP that is too large for dense arrays.
         """
         checks.instance("mdp", mdp, MDP, "an MDP")
+        mdp.check_ends()
         entries = mdp.n_states * mdp.n_actions * mdp.n_states
         if entries > _MOST_ENTRIES:
             raise ValueError(
