@@ -79,8 +79,9 @@ for name, softmax, method in cases:
         "loss": [one.suboptimality_bound, many.suboptimality_bound],
     }
     results.append(result)
-policy = rng.dirichlet(np.ones(3), 11)
-one, many = (evaluate(policy, models["garnet"], method="shifted", mesh=m) for m in (None, mesh))
+policy, bonus = rng.dirichlet(np.ones(2), 12), rng.normal(size=12)
+one, many = (evaluate(policy, models["ladder"], bonus=bonus, mesh=m) for m in (None, mesh))
+assert many.value[5] == 0  # a terminal state has no bonus
 evaluated = apart(one.q, many.q)
 try:
     solve(models["garnet"], own, method="in-place", mesh=mesh)

@@ -2,6 +2,9 @@
 
 `action_values` is the first half, `q = r + discount * P v`, and `values` the second, `v = f(q)`,
 where `f` is the softmax's operator. Both see the states of one device (`devices`).
+
+A terminal state is worth 0. That is what an attained softmax makes of its action values, which are
+0; a regularised one would pay its bonus there (`worth`).
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from ..softmax import Softmax
 from .devices import gather
 from .problem import Model
 
-__all__ = ["action_values", "entries", "expected", "successor_values", "values"]
+__all__ = ["action_values", "entries", "expected", "successor_values", "values", "worth"]
 
 UNROLLED = 32
 """Up to this many branches are added up in one fused operation."""
@@ -32,7 +35,13 @@ def action_values(model: Model, v: jax.Array) -> jax.Array:
 
 def values(model: Model, softmax: Softmax, q: jax.Array) -> jax.Array:
     """`v = f(q)`."""
-    return softmax.value(q, axis=model.axis, where=model.allowed)
+    value = softmax.value(q, axis=model.axis, where=model.allowed)
+    return worth(softmax, value, model.terminal)
+
+
+def worth(softmax: Softmax, value: jax.Array, terminal: jax.Array) -> jax.Array:
+    """The value of states, given that of their actions: 0 where the episode has ended."""
+    return value if softmax.attained else jnp.where(terminal, 0.0, value)
 
 
 def successor_values(model: Model, v: jax.Array) -> jax.Array:

@@ -10,15 +10,21 @@ below. `1 / (1 - kappa)` bounds the expected discounted number of steps, the *ho
     error <= horizon * max |T q - q|                                                   (1)
 
 Let `gap` be how far `f` is below the maximum. The sweep of the maximum then moves `q` up by at most
-`max(T q - q) + kappa * gap`, which bounds how far the optimal values are above `q`. The softmax's
-own policy attains its value, so a sweep of that policy moves `q` as `T` does, and what it earns is
-at most `horizon * max(q - T q)` below `q`. Together, for the values of states and of actions,
+`max(T q - q) + kappa * gap`, which bounds how far the optimal values are above `q`. What the
+softmax's own policy earns is below the state values `v = f(q)` by the expected discounted sum, over
+the states that it comes to, of two things. One is `q - T q` at its actions. The other is the bonus
+`B(s) = v(s) - sum_a policy(a) q(s, a)`, which a sweep with `f` pays and one with the policy does
+not: 0 where the policy attains the value. So what it earns is at most
+`horizon * (max(q - T q)^+ + max(B)^+)` below. Together, for the values of states and of actions,
 
-    loss <= gap + horizon * (max(T q - q)^+ + kappa * gap + max(q - T q)^+)             (2)
+    loss <= gap + horizon * (max(T q - q)^+ + kappa * gap + max(q - T q)^+ + max(B)^+)  (2)
 
-and at the fixed point `loss <= gap / (1 - kappa)`. For mellowmax `gap <= log(n) / omega` with `n`
-actions (`Softmax.gap`), which answers a question that section 9 leaves open. (2) needs nothing of
-`f`, and holds for Boltzmann's too.
+and at the fixed point `loss <= (gap + max(B)^+) / (1 - kappa)`. For mellowmax `gap <= log(n) /
+omega` with `n` actions (`Softmax.gap`), and `B` is 0, which answers a question that section 9
+leaves open. For log-sum-exp the gap is 0 and `B` is the policy's entropy over beta. (2) takes `B`
+at the values at hand, which is at most `Softmax.largest_bonus`, and only of states that are not
+terminal: those have the value 0, without a bonus. It needs nothing of `f`, and holds for
+Boltzmann's too.
 
 The rewards alone bound what any policy can earn. From a state or a state and an action, let
 `d(s, a)` be how often a policy takes `a` in `s`, each time discounted, and let `c(s, a)` be the
@@ -79,7 +85,7 @@ ROUNDINGS_OF_AN_OPERATOR = 64
 
 
 def suboptimality(softmax: Softmax, n_actions: int, discount: float) -> float:
-    """A bound on how far any state's value at a fixed point is below its optimal value.
+    """A bound on how far what the policy at a fixed point earns is below the optimum.
 
     Args:
         softmax: any pair.
@@ -87,7 +93,7 @@ def suboptimality(softmax: Softmax, n_actions: int, discount: float) -> float:
         discount: in [0, 1).
 
     Returns:
-        `softmax.gap(n_actions) / (1 - discount)`: for mellowmax `log(n) / (omega (1 - discount))`.
+        `(gap + largest bonus) / (1 - discount)`: for mellowmax `log(n) / (omega (1 - discount))`.
 
     Examples:
         >>> from mellowmax import Mellowmax
@@ -98,7 +104,8 @@ def suboptimality(softmax: Softmax, n_actions: int, discount: float) -> float:
     n_actions = checks.whole("n_actions", n_actions, 1)
     if not 0 <= checks.real("discount", discount) < 1:
         raise ValueError(f"`discount` must be in [0, 1), got {discount}")
-    return softmax.gap(n_actions) / (1 - discount)
+    most = softmax.gap(n_actions) + max(softmax.largest_bonus(n_actions), 0.0)
+    return most / (1 - discount)
 
 
 class Evidence(NamedTuple):
@@ -177,7 +184,13 @@ def error_bound(margins: Margins, horizon: float, branches: int) -> float:
 
 
 def loss_bound(
-    margins: Margins, horizon: float, kappa: float, mdp: MDP, q: Floats, value: Floats
+    margins: Margins,
+    horizon: float,
+    kappa: float,
+    mdp: MDP,
+    softmax: Softmax,
+    q: Floats,
+    value: Floats,
 ) -> float:
     """Bound (2), with what rounding adds, cut by (3)."""
     up, down, gap = margins.high, -margins.low, max(margins.gap, 0.0)
@@ -186,7 +199,10 @@ def loss_bound(
     if not math.isfinite(margins.size):
         return bound  # values that are no numbers have no policy
     live = value[~mdp.terminal]
-    if live.size and bound <= np.ptp(live) - error_bound(margins, horizon, mdp.n_branches):
+    if not softmax.attained:
+        paid = softmax.bonus(q, where=mdp.allowed)[~mdp.terminal]
+        bound += horizon * (np.max(paid, initial=0.0) + _rounding(margins, mdp.n_actions))
+    elif live.size and bound <= np.ptp(live) - error_bound(margins, horizon, mdp.n_branches):
         return bound  # (3) allows more, since one state earns so much more than another
     low, high = earnings(mdp, horizon)
     lowest = min(low, np.min(q, where=mdp.available, initial=low), np.min(value, initial=low))

@@ -36,7 +36,7 @@ from .._typing import ArrayLike, Bools, Floats
 from ..mdp import MDP
 from ..softmax import Softmax
 from .arguments import check_callback, check_softmax, mesh_of
-from .bellman import action_values, values
+from .bellman import action_values, values, worth
 from .bounds import Margins, error_bound
 from .devices import STATES, largest, place_array
 from .loop import Callback
@@ -175,7 +175,8 @@ def _step(
     gap = largest(jnp.max(best, axis=model.axis) - v)
     bonus = jnp.zeros_like(gap)
     if not softmax.attained:
-        bonus = largest(softmax.bonus(q, axis=model.axis, where=model.allowed))
+        paid = softmax.bonus(q, axis=model.axis, where=model.allowed)
+        bonus = largest(worth(softmax, paid, model.terminal))
     size = largest(jnp.abs(q)) + largest(jnp.abs(after))
     return q, v, jnp.stack([gap, jnp.maximum(bonus, 0.0), size])
 

@@ -20,7 +20,7 @@ from jax.sharding import PartitionSpec as P
 
 from .._typing import Floats
 from ..mdp import MDP
-from ..softmax import Softmax
+from ..softmax import Max, Softmax
 from .devices import STATES, fetch, on_every_device, place_array, place_scalar, states_last
 
 __all__ = ["Model", "Problem", "place"]
@@ -64,8 +64,10 @@ class Problem:
     """The MDP on the devices."""
     placed_softmax: Softmax
     """The softmax on the devices."""
-    greedy: bool
-    """Is the softmax's value the maximum?"""
+    @property
+    def greedy(self) -> bool:
+        """Is the softmax's value the maximum?"""
+        return isinstance(self.softmax, Max)
 
     @classmethod
     def of(cls, mdp: MDP, softmax: Softmax, mesh: Mesh) -> Self:
@@ -73,8 +75,7 @@ class Problem:
         placed = jax.tree.map(
             lambda x: place_array(np.asarray(x), mesh) if np.ndim(x) else np.float64(x), softmax
         )
-        greedy = softmax.gap(mdp.n_actions) == 0
-        return cls(mdp, softmax, mesh, place(mdp, mesh), placed, greedy)
+        return cls(mdp, softmax, mesh, place(mdp, mesh), placed)
 
     def call(
         self, function: Callable[..., Any], outputs: Any, *arguments: object, donate: bool = False

@@ -84,7 +84,7 @@ class Solution:
     q: Floats = dataclasses.field(repr=False)
     """`[S, A]`, the action values; -inf for an action that is not allowed."""
     value: Floats = dataclasses.field(repr=False)
-    """`[S]`, the softmax's value of each state."""
+    """`[S]`, the softmax's value of each state, with its bonus; 0 for a terminal one."""
     converged: bool
     """Did the change come down to the tolerance?"""
     status: Status

@@ -6,8 +6,11 @@ the softmax's operator `f` in the place of the maximum (section 4 of the paper):
     q = T q,    (T q)(s, a) = r(s, a) + discount * sum_t P(t | s, a) f(q(t, .)).
 
 The maximum gives the optimal values, and a policy's own expectation gives the value of the policy
-(`evaluate`). The policy of a softmax attains its value, `sum_a policy(a) q(s, a) = f(q(s, .))`, so
-that a fixed point is also the exact value of the softmax's policy there.
+(`evaluate`). The policy of an attained softmax earns its value, `sum_a policy(a) q(s, a) =
+f(q(s, .))`, so that a fixed point is also the exact value of the softmax's policy there. The value
+of a regularised softmax has a bonus besides, and its fixed point is the value of its policy with
+that bonus in every state: soft Q-learning's and G-learning's values are such fixed points. The
+value of a terminal state is 0, whatever the softmax.
 
 **The fixed point.** If `f` is a non-expansion, `|f(x) - f(y)| <= max |x - y|`, then `T` is a
 contraction: there is one fixed point, and each sweep `q <- T q` shrinks the distance to it at least
@@ -36,11 +39,11 @@ values overflow, or when the callback asks for it.
 `rho` be the residual, `max |T q - q|`, and let no policy take more than `h` expected discounted
 steps: `h = 1 / (1 - discount)` at most, and less where episodes end (`horizon`). Then
 
-    max |q - fixed point| <= h rho,    optimum - value <= gap + h (2 rho + discount * gap),
+    max |q - fixed point| <= h rho,    optimum - value <= gap + h (2 rho + discount * gap + bonus),
 
-where `gap` is how far `f` is below the maximum. The first needs a non-expansion, the second holds
-for every softmax, and is cut at the range of returns that these rewards allow; `bounds`
-has the proofs and what rounding adds.
+where `gap` is how far `f` is below the maximum, and `bonus` how much more than the policy earns it
+is. The first needs a non-expansion, the second holds for every softmax, and is cut at the range of
+returns that these rewards allow; `bounds` has the proofs and what rounding adds.
 
 References:
     Asadi and Littman (2017), An alternative softmax operator for reinforcement learning, ICML.
@@ -227,7 +230,7 @@ def _solution(problem: Problem, choice: Choice, history: bool, began: float) -> 
         iterations=run.iterations,
         residual=margins.residual,
         error_bound=error if softmax.non_expansion else None,
-        suboptimality_bound=loss_bound(margins, steps, kappa, mdp, q, value),
+        suboptimality_bound=loss_bound(margins, steps, kappa, mdp, softmax, q, value),
         method=method.name,
         reason=reason,
         softmax=softmax,

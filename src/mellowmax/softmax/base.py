@@ -118,8 +118,8 @@ class Softmax(ABC):
         if self.attained:
             return cast(ArrayT, xp.zeros_like(value)[()])
         policy = self.policy(q, axis=axis, where=where)
-        earned = xp.where(policy > 0, policy * array_if_lists(q), 0.0)  # 0 times -inf is 0 here
-        return cast(ArrayT, value - xp.sum(earned, axis=_from_the_end(axis, q)))
+        taken = xp.where(policy > 0, array_if_lists(q), 0.0)  # 0 times -inf is 0 here
+        return cast(ArrayT, value - xp.sum(policy * taken, axis=_from_the_end(axis, q)))
 
     def action_bonus(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """A bonus for each action, whose mean under the policy is `bonus(q)`.

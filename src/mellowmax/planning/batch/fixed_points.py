@@ -1,9 +1,10 @@
 """All fixed points of thousands of small MDPs, as far as a search finds them.
 
-Every fixed point lies between the values of the worst and of the best policy. Newton's method is
-started in that box: on its diagonal and at random places. Where the indices of those found do not
-sum to +1, as those of all fixed points do, or where there are several, further rounds follow, with
-starts between those found. A round that finds nothing new ends the search.
+Every fixed point lies between the values of the worst and of the best policy, with the bonuses of
+the softmax where it has some (`fixed_points.newton`). Newton's method is started in that box: on
+its diagonal and at random places. Where the indices of those found do not sum to +1, as those of
+all fixed points do, or where there are several, further rounds follow, with starts between those
+found. A round that finds nothing new ends the search.
 
 That proves nothing: a pair of fixed points whose indices cancel can be missed, so that a count is
 a lower bound. `planning.fixed_points` searches one MDP more thoroughly, and with proofs. The sweep,
@@ -29,8 +30,8 @@ import numpy as np
 from ..._common.threads import on_all_cores
 from ..._fixed_points.maps import SAME_POINT, index_of, newton_step, spectral_radius
 from ..._typing import ArrayLike, Bools, Floats, Integers
-from ...softmax import Softmax
-from ..fixed_points.newton import EXTREMES
+from ...softmax import Max, Softmax
+from ..fixed_points.newton import EXTREMES, bonus_range, counting_steps
 from ..fixed_points.sweep_map import SweepMap
 from .mdps import Batch, discount_of_each, softmax_of_each
 
@@ -154,13 +155,23 @@ class _Search:
         rewards = np.ascontiguousarray(batch.rewards[chosen, :s, :a])
         flow = discounts[:, None, None, None] * batch.transitions[chosen, :s, :a, :s]
         allowed = batch.allowed[chosen, :s, :a]
-        model = SweepMap(rewards, flow, None if allowed.all() else allowed)
-        zero, most = np.zeros(rewards.shape[:2]), abs(rewards).max((1, 2)) / (1 - discounts)
-        ends = []
-        for extreme in EXTREMES:
-            everywhere = cls(model, extreme, zero - np.inf, zero + np.inf, most)
-            ends.append(everywhere.newton(np.arange(len(zero), dtype=np.int32), zero)[0])
-        low, high = ends
+        terminal = batch.terminal[chosen, :s]
+        model = SweepMap(rewards, flow, None if allowed.all() else allowed, terminal)
+        zero, horizon = np.zeros(rewards.shape[:2]), 1 / (1 - discounts)
+        most = abs(rewards).max((1, 2)) / (1 - discounts)
+        everyone = np.arange(len(zero), dtype=np.int32)
+
+        def only_fixed_point(model: SweepMap, softmax: Softmax, most: Floats) -> Floats:
+            everywhere = cls(model, softmax, zero - np.inf, zero + np.inf, most)
+            return everywhere.newton(everyone, zero)[0]
+
+        low, high = (only_fixed_point(model, extreme, most) for extreme in EXTREMES)
+        if not softmax.attained:
+            steps = only_fixed_point(counting_steps(model), Max(), horizon)
+            each = [jax.tree.map(lambda x, i=i: float(x[i]), softmax) for i in everyone]
+            own = jax.tree.map(lambda x: x[:, None], softmax)
+            paid = bonus_range(model, own, each, low, high)
+            low, high = low + paid.least[:, None] * steps, high + paid.most[:, None] * steps
         size = np.maximum(abs(low), abs(high)).max(-1)
         margin = 1e-13 * size[:, None]
         return cls(model, softmax, low - margin, high + margin, size)

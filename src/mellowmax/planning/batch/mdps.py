@@ -81,6 +81,11 @@ class Batch:
         discounts = np.array([mdp.discount for mdp in mdps])
         return cls(transitions, rewards, allowed, available, sizes, discounts)
 
+    @property
+    def terminal(self) -> Bools:
+        """`[N, S]`: is the state terminal? Also where there is no such state."""
+        return ~self.available.any(-1)
+
     def __len__(self) -> int:
         return len(self.sizes)
 

@@ -30,6 +30,7 @@ from ..._common import checks
 from ..._common.threads import on_all_cores
 from ..._typing import ArrayLike, Bools, Floats, Integers
 from ...softmax import Softmax
+from ..bellman import worth
 from .mdps import Batch, discount_of_each, softmax_of_each
 
 __all__ = ["ValueIterationResult", "value_iteration"]
@@ -123,9 +124,8 @@ def value_iteration(
         """Take a block further, at most to the end of a stage."""
         full = np.resize(chosen, _BLOCK) if len(chosen) < _BLOCK else chosen
         flow = batch.transitions[full] * discounts[full, None, None, None]
-        model = tuple(
-            np.moveaxis(array, 0, -1) for array in (batch.rewards[full], flow, batch.allowed[full])
-        )
+        arrays = (batch.rewards[full], flow, batch.allowed[full], batch.terminal[full])
+        model = tuple(np.moveaxis(array, 0, -1) for array in arrays)
         own = jax.tree.map(lambda x: x[full], pair)
         ends = np.int32(done), np.int32(min(done + _STAGE, max_iterations))
         loops = batch.sizes[full].max(0)
@@ -162,7 +162,8 @@ def _initial_values(batch: Batch, initial: ArrayLike) -> Floats:
     return q
 
 
-_Block: TypeAlias = tuple[jax.Array, jax.Array, jax.Array]  # [S, A, B], [S, A, S, B], [S, A, B]
+_Block: TypeAlias = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
+"""Rewards `[S, A, B]`, flow `[S, A, S, B]`, allowed `[S, A, B]` and terminal `[S, B]`."""
 _Values: TypeAlias = tuple[jax.Array, jax.Array, jax.Array]  # q, v and the largest change
 _Sweep: TypeAlias = tuple[jax.Array, jax.Array, jax.Array, jax.Array]  # its number, q, v, counts
 
@@ -177,11 +178,14 @@ def _sweeps(
     synchronous: bool,
 ) -> tuple[jax.Array, jax.Array]:
     """Sweeps `ends[0]` to `ends[1]` of a block: `q [S, A, B]` and counts `[T, B]`."""
-    rewards, flow, allowed = model
+    rewards, flow, allowed, terminal = model
     n_states, _, width = q.shape
     first, last = ends
     padding = ~jnp.any(allowed, 1)  # a state that is not there has the value 0, of its action 0
     there = allowed.at[:, 0].set(allowed[:, 0] | padding)
+
+    def values(q: jax.Array) -> jax.Array:
+        return worth(softmax, softmax.value(q, axis=1, where=there), terminal)
 
     def one_state(s: jax.Array, carry: _Values) -> _Values:
         q, v, change = carry
@@ -192,7 +196,8 @@ def _sweeps(
             new = rewards[s, a] + expected
             change = jnp.maximum(change, jnp.abs(new - row[a]))
             row = row.at[a].set(new)
-            return row, v.at[s].set(softmax.value(row, axis=0, where=there[s])), change
+            value = worth(softmax, softmax.value(row, axis=0, where=there[s]), terminal[s])
+            return row, v.at[s].set(value), change
 
         row, v, change = jax.lax.fori_loop(0, loops[1], update, (q[s], v, change))
         return q.at[s].set(row), v, change
@@ -200,7 +205,7 @@ def _sweeps(
     def all_states(q: jax.Array, v: jax.Array) -> _Values:
         parts = [flow[:, :, k] * v[k][None, None] for k in range(n_states)]
         new = rewards + functools.reduce(jnp.add, parts)
-        return new, softmax.value(new, axis=1, where=there), jnp.max(jnp.abs(new - q), (0, 1))
+        return new, values(new), jnp.max(jnp.abs(new - q), (0, 1))
 
     def sweep(carry: _Sweep) -> _Sweep:
         done, q, v, counts = carry
@@ -222,7 +227,7 @@ def _sweeps(
         done, _, _, counts = carry
         return (done < last) & jnp.any(counts[-1] == 0)
 
-    v = softmax.value(q, axis=1, where=there)
+    v = values(q)
     counts = jnp.zeros((len(tolerances), width), jnp.int32)
     _, q, _, counts = jax.lax.while_loop(unfinished, sweep, (first, q, v, counts))
     return q, counts

@@ -80,22 +80,24 @@ def fixed_points(
             )
         reason = "The softmax is a non-expansion, under which planning has exactly one fixed point."
         return FixedPoints((point,), True, reason)
-    low, high = box(model)
+    low, high, proved = box(model, softmax)
     size = max(abs(low).max(), abs(high).max())
-    if (high - low).max() <= 1e-13 * size:
+    if proved and (high - low).max() <= 1e-13 * size:
         points = fixed_points_of(sweep, distinct(sweep, low[None]))
         return FixedPoints(points, True, "Every policy has the same value, so there is but one.")
     margin = np.where(mdp.terminal, 0.0, ROUNDING * size)
     search = Search(sweep, low - margin, high + margin, tolerance * size)
     live = np.flatnonzero(~mdp.terminal)
     if len(live) == 1:
-        return _on_a_line(sweep, search, int(live[0]), size)
+        return _on_a_line(sweep, search, int(live[0]), size, proved)
     found, reason = search.rounds(starts, seed, search.orbits())
     return FixedPoints(fixed_points_of(sweep, found), False, reason)
 
 
-def _on_a_line(sweep: Sweep, search: Search, state: int, size: float) -> FixedPoints:
-    """Every fixed point, where all states but one are terminal."""
+def _on_a_line(
+    sweep: Sweep, search: Search, state: int, size: float, proved: bool
+) -> FixedPoints:
+    """Every fixed point, where all states but one are terminal; `proved`: that the box has all."""
     model, softmax = sweep.model, sweep.softmax
     rewards, stay = model.rewards[state], model.flow[state, :, state]
     if model.allowed is not None:
@@ -118,6 +120,8 @@ def _on_a_line(sweep: Sweep, search: Search, state: int, size: float) -> FixedPo
     points = fixed_points_of(sweep, search.polished(v))
     if proof is None:
         reason = "Not proved: the softmax gives no useful bound on its second derivative."
+    elif not proved:
+        reason = "Not proved: the softmax gives no bound on its bonus."
     elif len(doubtful):
         reason = (
             "Not proved: two fixed points meet near a value of "
@@ -125,4 +129,5 @@ def _on_a_line(sweep: Sweep, search: Search, state: int, size: float) -> FixedPo
         )
     else:
         reason = "A bound on the second derivative excludes every other value."
-    return FixedPoints(points, proof is not None and not len(doubtful), reason)
+    complete = proved and proof is not None and not len(doubtful)
+    return FixedPoints(points, complete, reason)

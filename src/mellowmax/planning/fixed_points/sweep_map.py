@@ -40,6 +40,7 @@ class SweepMap:
     rewards: Floats  # [S, A] or [N, S, A]
     flow: Floats  # [S, A, S] or [N, S, A, S], transitions times the discount
     allowed: Bools | None  # [S, A] or [N, S, A]
+    terminal: Bools  # [S] or [N, S]
 
     @classmethod
     def of(cls, mdp: MDP) -> Self:
@@ -57,12 +58,14 @@ class SweepMap:
                 f"states) here, got {entries}; `solve` takes larger ones"
             )
         transitions, rewards = mdp.to_numpy()
-        return cls(rewards, mdp.discount * transitions, mdp.allowed)
+        return cls(rewards, mdp.discount * transitions, mdp.allowed, mdp.terminal)
 
     def __getitem__(self, chosen: Integers) -> Self:
         """Some of N MDPs."""
         allowed = None if self.allowed is None else self.allowed[chosen]
-        return type(self)(self.rewards[chosen], self.flow[chosen], allowed)
+        return type(self)(
+            self.rewards[chosen], self.flow[chosen], allowed, self.terminal[chosen]
+        )
 
     def q(self, v: Floats) -> Floats:
         """`q(v) = r + discount * P v`."""
@@ -77,8 +80,9 @@ class SweepMap:
         return q if self.allowed is None else np.where(self.allowed, q, -np.inf)
 
     def value(self, softmax: Softmax, q: Floats) -> Floats:
-        """`f(q)`, one value for each state."""
-        return np.asarray(softmax.value(q, where=self.allowed), np.float64)
+        """`f(q)`, one value for each state: 0 for a terminal one, as in `bellman`."""
+        value = np.asarray(softmax.value(q, where=self.allowed), np.float64)
+        return value if softmax.attained else np.where(self.terminal, 0.0, value)
 
     def residual(self, softmax: Softmax, v: Floats) -> Floats:
         """`f(q(v)) - v`: how a sweep changes the state values."""

@@ -145,7 +145,8 @@ def trace_fixed_points(
         raise ValueError(f"`step` must be in (0, 0.5], got {step}")
     model = SweepMap.of(mdp)
     ends = Range(float(levels[0]), float(levels[-1]))
-    curve = Curve.of(lambda parameter: model.under(family(parameter)), ends, *box(model))
+    low, high, _ = box(model, *(family(float(level)) for level in levels))
+    curve = Curve.of(lambda parameter: model.under(family(parameter)), ends, low, high)
     scaled = ends.level(levels)
     paths: list[tuple[list[Point], bool]] = []
     folds: list[Point] = []

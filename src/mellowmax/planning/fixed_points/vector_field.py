@@ -82,7 +82,7 @@ def vector_field(
     resolution = checks.whole("resolution", resolution, 2)
     model = SweepMap.of(mdp)
     (s, a), (t, b) = checked = _axes(mdp, axes)
-    (x0, x1), (y0, y1) = _ranges(model, checked) if ranges is None else _checked_ranges(ranges)
+    (x0, x1), (y0, y1) = _ranges(model, softmax, checked) if ranges is None else _checked_ranges(ranges)
     x, y = np.linspace(x0, x1, resolution), np.linspace(y0, y1, resolution)
     q = np.empty((resolution, *model.rewards.shape))
     q[...] = _lowest(mdp, softmax) if at is None else _held(mdp, at)
@@ -118,9 +118,9 @@ def _axes(mdp: MDP, axes: Sequence[Sequence[int]] | None) -> Axes:
     return (s, a), (t, b)
 
 
-def _ranges(model: SweepMap, axes: Axes) -> list[tuple[float, float]]:
+def _ranges(model: SweepMap, softmax: Softmax, axes: Axes) -> list[tuple[float, float]]:
     """The action values that policies can have, or a unit about the only one."""
-    low, high = (model.q(v) for v in box(model))
+    low, high = (model.q(v) for v in box(model, softmax)[:2])
     ends = [(float(low[axis]), float(high[axis])) for axis in axes]
     return [(a, b) if b > a else (a - 0.5, a + 0.5) for a, b in ends]
 

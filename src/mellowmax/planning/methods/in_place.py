@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from ...softmax import Softmax
-from ..bellman import entries, successor_values, values
+from ..bellman import entries, successor_values, values, worth
 from ..loop import Report, State, Steps, repeat
 from ..problem import Model, Problem
 from .plain_sweep import PlainSweeps, cycle_check, watched
@@ -39,11 +39,13 @@ def _sweeps(
     def update(i: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         q, v, change = carry
         s, a = i // n_actions, i % n_actions
+        pair = _of_state(softmax, s)
         new = _action_value(model, s, a, v)
         change = jnp.maximum(change, jnp.abs(new - q[s, a]))
         q = q.at[s, a].set(new)
         row = None if model.allowed is None else model.allowed[s]
-        return q, v.at[s].set(_of_state(softmax, s).value(q[s], where=row)), change
+        value = worth(pair, pair.value(q[s], where=row), model.terminal[s])
+        return q, v.at[s].set(value), change
 
     def step(state: State) -> tuple[State, jax.Array]:
         start = (state.x, values(model, softmax, state.x), jnp.zeros((), state.x.dtype))
