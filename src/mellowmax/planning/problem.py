@@ -64,6 +64,7 @@ class Problem:
     """The MDP on the devices."""
     placed_softmax: Softmax
     """The softmax on the devices."""
+
     @property
     def greedy(self) -> bool:
         """Is the softmax's value the maximum?"""

@@ -84,7 +84,8 @@ class Batch:
     @property
     def terminal(self) -> Bools:
         """`[N, S]`: is the state terminal? Also where there is no such state."""
-        return ~self.available.any(-1)
+        over: Bools = np.logical_not(self.available.any(-1))
+        return over
 
     def __len__(self) -> int:
         return len(self.sizes)

@@ -94,9 +94,7 @@ def fixed_points(
     return FixedPoints(fixed_points_of(sweep, found), False, reason)
 
 
-def _on_a_line(
-    sweep: Sweep, search: Search, state: int, size: float, proved: bool
-) -> FixedPoints:
+def _on_a_line(sweep: Sweep, search: Search, state: int, size: float, proved: bool) -> FixedPoints:
     """Every fixed point, where all states but one are terminal; `proved`: that the box has all."""
     model, softmax = sweep.model, sweep.softmax
     rewards, stay = model.rewards[state], model.flow[state, :, state]

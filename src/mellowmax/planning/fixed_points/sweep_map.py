@@ -63,9 +63,7 @@ class SweepMap:
     def __getitem__(self, chosen: Integers) -> Self:
         """Some of N MDPs."""
         allowed = None if self.allowed is None else self.allowed[chosen]
-        return type(self)(
-            self.rewards[chosen], self.flow[chosen], allowed, self.terminal[chosen]
-        )
+        return type(self)(self.rewards[chosen], self.flow[chosen], allowed, self.terminal[chosen])
 
     def q(self, v: Floats) -> Floats:
         """`q(v) = r + discount * P v`."""

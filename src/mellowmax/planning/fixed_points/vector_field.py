@@ -82,7 +82,9 @@ def vector_field(
     resolution = checks.whole("resolution", resolution, 2)
     model = SweepMap.of(mdp)
     (s, a), (t, b) = checked = _axes(mdp, axes)
-    (x0, x1), (y0, y1) = _ranges(model, softmax, checked) if ranges is None else _checked_ranges(ranges)
+    (x0, x1), (y0, y1) = (
+        _ranges(model, softmax, checked) if ranges is None else _checked_ranges(ranges)
+    )
     x, y = np.linspace(x0, x1, resolution), np.linspace(y0, y1, resolution)
     q = np.empty((resolution, *model.rewards.shape))
     q[...] = _lowest(mdp, softmax) if at is None else _held(mdp, at)
