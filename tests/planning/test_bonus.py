@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers.regularised import Entropic, Sparse
-from mellowmax import Boltzmann, Mellowmax
+from mellowmax import Boltzmann, Max, Mellowmax
 from mellowmax.mdp import MDP, garnet, two_state
 from mellowmax.planning import evaluate, fixed_points, solve, suboptimality
 from mellowmax.planning.batch import Batch, find_fixed_points, value_iteration
@@ -219,3 +219,26 @@ def test_a_policy_is_evaluated_with_its_bonus():
         evaluate(policy, mdp, bonus=1.0)
     with pytest.raises(ValueError, match=r"`bonus` must be finite, got nan in state 2"):
         evaluate(policy, mdp, bonus=np.where(np.arange(8) == 2, np.nan, 0.0))
+
+
+def test_a_finite_horizon_has_bonuses_too():
+    mdp, softmax = ending(np.random.default_rng(7)), Entropic(2.0)
+    solution = solve(mdp, softmax, horizon=4)
+    assert not solution.value[:, mdp.terminal].any()
+    bonus = softmax.bonus(solution.q, where=solution.allowed)
+    same = evaluate(solution.policy, mdp, horizon=4, bonus=bonus)
+    np.testing.assert_allclose(same.value, solution.value, atol=1e-12)
+    lost = solve(mdp, Max(), horizon=4).value[0] - earned_in(4, mdp, solution.policy)
+    assert 0.01 < lost.max() <= solution.suboptimality_bound
+    with pytest.raises(ValueError, match=r"`bonus` must have 4 steps, got 3"):
+        evaluate(solution.policy, mdp, horizon=4, bonus=bonus[1:])
+
+
+def earned_in(horizon, mdp, policy):
+    """What a policy of each step earns, by a step after the other."""
+    transitions, rewards = mdp.to_numpy()
+    v = np.zeros(mdp.n_states)
+    for t in reversed(range(horizon)):
+        v = (policy[t] * (rewards + mdp.discount * transitions @ v)).sum(1)
+        v = np.where(mdp.terminal, 0.0, v)
+    return v
