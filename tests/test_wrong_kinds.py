@@ -116,6 +116,7 @@ def of_planning():
     pair = {"mdp": model, "softmax": SOFTMAX}
     yield planning.solve, pair
     yield planning.solve, {**pair, "horizon": 2}
+    yield planning.solve, {"mdp": mdp.chain(2), "softmax": SOFTMAX, "average": True}
     yield planning.evaluate, {"policy": POLICY, "mdp": model}
     yield planning.suboptimality, {"softmax": SOFTMAX, "n_actions": 2, **DISCOUNT}
     yield planning.fixed_points, pair
@@ -246,7 +247,7 @@ def test_a_wrong_kind_is_one_sentence_about_the_argument(family, tmp_path, monke
 
 
 RESULTS = """
-BatchFixedPoints Branch CellProgress Claim DeepResult Dqn DqnState Entry Episodes
+AverageSolution BatchFixedPoints Branch CellProgress Claim DeepResult Dqn DqnState Entry Episodes
 EvaluateProgress Evaluation Finding FiniteHorizonSolution Finished FixedPoint FixedPoints Fold
 GymnaxEnvironment Learner Params Plan Properties Reinforce ReinforceState Replay SavedPolicy
 Solution SolveProgress TabularResult Trace TrainProgress VectorField Verdict

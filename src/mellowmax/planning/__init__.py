@@ -1,14 +1,15 @@
 """Planning: from an MDP and a softmax to values, with proved bounds.
 
-`solve` finds the fixed point of the Bellman operator with any softmax, or the values of each step
-up to a horizon, `evaluate` the exact value of a policy, and `fixed_points` and `trace_fixed_points`
-all fixed points where there are several.
+`solve` finds the fixed point of the Bellman operator with any softmax, the values of each step up
+to a horizon, or the average reward; `evaluate` the exact value of a policy, and `fixed_points` and
+`trace_fixed_points` all fixed points where there are several.
 """
 
 from .._common.extras import needed_by
 
 with needed_by("mellowmax.planning", "jax"):
     from . import batch
+    from .average_reward import AverageSolution
     from .bounds import suboptimality
     from .evaluate import evaluate
     from .finite_horizon import FiniteHorizonSolution
@@ -20,6 +21,7 @@ with needed_by("mellowmax.planning", "jax"):
     from .solve import solve
 
 __all__ = [
+    "AverageSolution",
     "Branch",
     "FiniteHorizonSolution",
     "FixedPoint",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -20,6 +20,7 @@ from .._common.evaluation import check_policy
 from .._typing import ArrayLike, ArrayT, Mask, Numbers
 from ..mdp import MDP
 from ..softmax import Softmax
+from .average_reward import AverageSolution
 from .finite_horizon import FiniteHorizonSolution, of_each_step
 from .solution import Solution
 from .solve import solve
@@ -40,6 +41,17 @@ def evaluate(
 
 @overload
 def evaluate(
+    policy: ArrayLike,
+    mdp: MDP,
+    *,
+    average: Literal[True],
+    bonus: ArrayLike | None = None,
+    **options: Any,
+) -> AverageSolution: ...
+
+
+@overload
+def evaluate(
     policy: ArrayLike, mdp: MDP, *, bonus: ArrayLike | None = None, **options: Any
 ) -> Solution: ...
 
@@ -51,7 +63,7 @@ def evaluate(
     horizon: int | None = None,
     bonus: ArrayLike | None = None,
     **options: Any,
-) -> Solution | FiniteHorizonSolution:
+) -> Solution | FiniteHorizonSolution | AverageSolution:
     """The exact value of a policy in each state, with a bonus where there is one.
 
     Args:
@@ -62,7 +74,7 @@ def evaluate(
         bonus: `[S]`, what each visit to a state is worth besides what the policy earns, such as
             `softmax.bonus(q)`; with a horizon also `[T, S]`. A terminal state has none. None for
             no bonus.
-        **options: the further ones of `solve`, such as `tolerance`.
+        **options: the further ones of `solve`, such as `tolerance` and `average`.
 
     Returns:
         What `solve` returns; its `value` and `q` are those of the policy with its bonus, with their

@@ -32,6 +32,7 @@ __all__ = [
     "ROUNDING_OF_A_CHANGE",
     "Callback",
     "Check",
+    "Iteration",
     "Method",
     "Report",
     "Run",
@@ -155,8 +156,8 @@ def repeat(
 # The loop around it.
 
 
-class Method(ABC):
-    """A method of `solve`: how it starts, its steps, and what its states prove."""
+class Iteration(ABC):
+    """What `iterate` can run: how it starts, and its steps."""
 
     name: ClassVar[str]
     sweeps_of_a_step: ClassVar[int] = 1
@@ -171,6 +172,10 @@ class Method(ABC):
     @abstractmethod
     def steps(self, problem: Problem, last: Report | None) -> Steps:
         """The function that takes the next steps, given the report on the last ones."""
+
+
+class Method(Iteration):
+    """A method of `solve`, whose states prove something."""
 
     @staticmethod
     @abstractmethod
@@ -203,7 +208,7 @@ class Run(NamedTuple):
 
 
 def iterate(
-    method: Method,
+    method: Iteration,
     problem: Problem,
     rule: StoppingRule,
     start: float | Floats | Run,
@@ -241,7 +246,7 @@ def evidence_of(method: Method, problem: Problem, state: State) -> Evidence:
     return problem.call(method.evidence, EVIDENCE_SPECS, state)
 
 
-def _limit(method: Method, problem: Problem, left: int) -> np.int32:
+def _limit(method: Iteration, problem: Problem, left: int) -> np.int32:
     """How many steps one call may take, of those that are left."""
     on_cpu = problem.mesh.devices.flat[0].platform == "cpu"
     work = WORK_OF_A_CALL if on_cpu else WORK_OF_A_CALL_ON_AN_ACCELERATOR
@@ -250,7 +255,7 @@ def _limit(method: Method, problem: Problem, left: int) -> np.int32:
 
 
 def _advanced(
-    method: Method, rule: StoppingRule, state: State, iterations: int, changes: list[Floats]
+    method: Iteration, rule: StoppingRule, state: State, iterations: int, changes: list[Floats]
 ) -> Run:
     """The run after a call that has led to `state`."""
     report = Report.of(state)
@@ -259,7 +264,9 @@ def _advanced(
     return Run(state, report, iterations, [*changes, report.changes], status)
 
 
-def _status(method: Method, rule: StoppingRule, report: Report, iterations: int) -> Status | None:
+def _status(
+    method: Iteration, rule: StoppingRule, report: Report, iterations: int
+) -> Status | None:
     """How the solve has ended, if it has; this is where progress is reported."""
     if report.change <= rule.tolerance:
         return Status.CONVERGED

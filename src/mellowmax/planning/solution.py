@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from .._common import npz
 from .._common.schema import Field
 from .._typing import Bools, Floats
 from ..softmax import Softmax
+
+if TYPE_CHECKING:
+    from .average_reward import AverageSolution
 
 __all__ = ["NotConvergedError", "Solution", "SolveProgress", "Status", "read_fields", "rows_of"]
 
@@ -169,7 +172,7 @@ def rows_of(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
 class NotConvergedError(RuntimeError):
     """A solve that did not converge; `solution` is where it stopped."""
 
-    def __init__(self, solution: Solution, tolerance: float) -> None:
+    def __init__(self, solution: Solution | AverageSolution, tolerance: float) -> None:
         self.solution = solution
         super().__init__(
             f"{solution.method} under {solution.softmax} did not converge: "
@@ -179,7 +182,7 @@ class NotConvergedError(RuntimeError):
         )
 
 
-def _in_words(solution: Solution) -> str:
+def _in_words(solution: Solution | AverageSolution) -> str:
     """The status as files and people get it, with the period of a cycle."""
     period = "" if solution.cycle_period is None else f" of period {solution.cycle_period}"
     return f"{solution.status}{period}"

@@ -63,7 +63,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from typing import overload
+from typing import Literal, overload
 
 import jax
 import numpy as np
@@ -75,6 +75,7 @@ from .._typing import ArrayLike, Floats
 from ..mdp import MDP
 from ..softmax import Softmax
 from .arguments import check_callback, check_softmax, mesh_of
+from .average_reward import AverageSolution, solve_average
 from .bounds import Margins, error_bound, loss_bound
 from .devices import mesh_of_one
 from .finite_horizon import FiniteHorizonSolution, backward_induction
@@ -115,12 +116,28 @@ def solve(
 ) -> FiniteHorizonSolution: ...
 
 
+@overload
+def solve(
+    mdp: MDP,
+    softmax: Softmax,
+    *,
+    average: Literal[True],
+    tolerance: float = ...,
+    max_iterations: int = ...,
+    throw: bool = ...,
+    callback: Callback | None = ...,
+    history: bool = ...,
+    mesh: Mesh | None = ...,
+) -> AverageSolution: ...
+
+
 def solve(
     mdp: MDP | Sequence[MDP],
     softmax: Softmax | Sequence[Softmax],
     *,
     horizon: int | None = None,
     final: ArrayLike = 0.0,
+    average: bool = False,
     method: str = "auto",
     initial: ArrayLike = 0.0,
     tolerance: float = 1e-8,
@@ -129,11 +146,13 @@ def solve(
     callback: Callback | None = None,
     history: bool = False,
     mesh: Mesh | None = None,
-) -> Solution | FiniteHorizonSolution:
+) -> Solution | FiniteHorizonSolution | AverageSolution:
     """Values of an MDP under a softmax: the fixed point of `q = r + discount * P f(q)`.
 
     With a `horizon` there is no fixed point to find, but the values of each of that many steps
     (`finite_horizon`). Then only `final`, `callback` and `mesh` matter of the further arguments.
+    With `average` it is the reward of a step on average, without the discount (`average_reward`).
+    Then `method` and `initial` have no part.
 
     Args:
         mdp: the MDP; with a horizon, a list may have one for each step.
@@ -141,6 +160,8 @@ def solve(
             have one for each step.
         horizon: the number of steps; None for no end but that of episodes.
         final: with a horizon, what each state is worth after the last step, a number or `[S]`.
+        average: the average reward in the place of the discounted values? The solve then ends when
+            it is known to within `tolerance`.
         method: `"in-place"` is the paper's Algorithm 2, `"synchronous"` its simultaneous form,
             `"shifted"` adds to each sweep what a shift of all values can add, `"newton"` is
             modified policy iteration and Newton-Krylov; `"auto"` chooses and says why.
@@ -157,8 +178,8 @@ def solve(
             JAX's default device. Processes joined by `jax.distributed` call this together.
 
     Returns:
-        A `Solution`, or with a horizon a `FiniteHorizonSolution`, in float64 whatever JAX's flags
-        say.
+        A `Solution`, with a horizon a `FiniteHorizonSolution`, or for the average reward an
+        `AverageSolution`, in float64 whatever JAX's flags say.
 
     Raises:
         NotConvergedError: where it did not converge, and `throw` is True.
@@ -177,28 +198,41 @@ def solve(
 
         >>> print(solve(two_state(), Mellowmax(16.55), horizon=3).value[:, 0].round(4))
         [0.2091 0.1593 0.0926 0.    ]
+
+        What a step earns on average in a chain whose last state pays:
+
+        >>> from mellowmax.mdp import chain
+        >>> print(round(solve(chain(5), Mellowmax(16.55), average=True).gain, 4))
+        0.847
     """
     began = time.perf_counter()
     checks.one_of("method", method, ("auto", *METHODS))
     tolerance = checks.real("tolerance", tolerance, 0.0, infinite=True)
     max_iterations = checks.whole("max_iterations", max_iterations, 1)
     check_callback(callback)
-    if horizon is not None:
+    if horizon is not None or average:
+        criterion = "for an average reward" if horizon is None else "with a horizon"
         if method != "auto":
-            raise ValueError(f"`method` must not be given with a horizon, got {method!r}")
-        _check_not_given("initial", initial, "with a horizon")
+            raise ValueError(f"`method` must not be given {criterion}, got {method!r}")
+        _check_not_given("initial", initial, criterion)
+    if horizon is not None:
+        if average:
+            got = shown(horizon)
+            raise ValueError(f"`horizon` must not be given for an average reward, got {got}")
         return backward_induction(mdp, softmax, horizon, final=final, callback=callback, mesh=mesh)
     _check_not_given("final", final, "without a horizon")
     checks.instance("mdp", mdp, MDP, "an MDP")
     assert isinstance(mdp, MDP)  # as mypy does not know by now
     check_softmax(softmax, mdp)
     assert isinstance(softmax, Softmax)
-    mdp.check_ends()
     mesh = _mesh(mesh, method)
+    rule = StoppingRule(tolerance, max_iterations, callback, began)
+    if average:
+        return solve_average(mdp, softmax, rule, throw=throw, history=history, mesh=mesh)
+    mdp.check_ends()
     start = _initial(initial, mdp)
     with jax.enable_x64(True):
         problem = Problem.of(mdp, softmax, mesh)
-        rule = StoppingRule(tolerance, max_iterations, callback, began)
         if method == "auto":
             choice = choose(problem, rule, start)
         else:
