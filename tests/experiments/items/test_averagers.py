@@ -43,7 +43,7 @@ def cell():
 
 
 def counts_of(failing, problems=2000, mellowmax=0):
-    """A cell for each kind, in which so many of the problems do not settle."""
+    """A cell for each kind, in which this many problems do not settle."""
     rows = [
         {"problem": kind, "operator": operator, "parameter": parameter, "problems": problems}
         | {"failing": count, "unsettled": count, "endless": count // 2, "several": 0}
