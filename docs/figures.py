@@ -2,7 +2,7 @@
 
 The still of the explorer needs Chromium; the numbers of its taxi go into the package.
 
-Where there is a reproduction, its verdicts and some of its figures go into the docs as well; those
+Where there is a reproduction, its verdicts and figures go into the docs as well; those
 in the repository are from `mellowmax reproduce --scale paper`, with `fig11 --scale quick` in the
 same directory.
 """
@@ -35,13 +35,6 @@ from helpers.browser import browser
 IMAGES = Path(__file__).parent / "images"
 TAXI = Path(__file__).parent.parent / "src/mellowmax/explorer/data/taxi.json"
 REPRODUCTION = Path(__file__).parent.parent / "reproduction"
-OF_REPRODUCTION = (
-    "fig4_branches",
-    "fig9_rewards",
-    "fig11_curves",
-    "fig11_others",
-    "deepmellow_curves",
-)
 STYLE = {  # Okabe and Ito's colours, told apart by dashes too
     "max": {"color": "#000000", "linestyle": ":"},
     "mean": {"color": "#999999", "linestyle": "-."},
@@ -128,9 +121,11 @@ def main() -> None:
     Image.fromarray(taxi.render()).save(IMAGES / "taxi.png")
     film_of_taxi(IMAGES / "taxi.gif")
     if (REPRODUCTION / "report.md").exists():
-        shutil.copy(REPRODUCTION / "report.md", IMAGES.parent / "reproduction.md")
-        for name in OF_REPRODUCTION:
-            shutil.copy(REPRODUCTION / "figures" / f"{name}.svg", IMAGES)
+        text = (REPRODUCTION / "report.md").read_text()
+        for path in (REPRODUCTION / "figures").glob("*.svg"):
+            if f"(figures/{path.name})" in text:
+                shutil.copy(path, IMAGES)
+        (IMAGES.parent / "reproduction.md").write_text(text.replace("](figures/", "](images/"))
 
 
 if __name__ == "__main__":

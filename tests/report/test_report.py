@@ -33,7 +33,7 @@ class Config:
     start: float | None = None
 
 
-def entry(home, name, title, claims, *, columns=1, rows=400, deviations=()):
+def entry(home, name, title, claims, *, columns=1, rows=400, deviations=(), kept=""):
     """A made-up item with a real figure and a real table."""
     home.mkdir(parents=True, exist_ok=True)
     x = np.linspace(0.0, 10.0, rows)
@@ -64,6 +64,7 @@ def entry(home, name, title, claims, *, columns=1, rows=400, deviations=()):
         f"A sentence on what the claims of {name} add up to, in plain words.",
         (f"Beside the claims of {name}, one <b>thing</b>.", "Another."),
         in_short=f"The claims of {name} <b>in short</b>.",
+        kept=kept,
     )
     figures, tables = {"returns": home / f"{name}.svg"}, {"runs": home / f"{name}.parquet"}
     planned = Plan(name, "quick", item, Config(), {}, 0)
@@ -83,7 +84,7 @@ def entries(tmp_path_factory):
             home, "fig9", "Returns <i>on</i> the taxi", (yes, no), deviations=("One | two", "$x$")
         ),
         entry(home, "table1", "Planning", (no,), columns=3, rows=3, deviations=("A third.",)),
-        entry(home, "fig11", "Landing", (yes, no, open_)),
+        entry(home, "fig11", "Landing", (yes, no, open_), kept="9 runs of another <i>machine</i>"),
     ]
 
 
@@ -251,6 +252,18 @@ def test_the_verdicts_come_first_and_every_item_is_there(entries, page, read):
     assert "runs: 3 rows of 12 columns" in text
 
 
+def test_the_scale_and_what_verdicts_mean_are_said_before_the_verdicts(entries, markdown, read):
+    other = dataclasses.replace(entries[0].plan, scale="paper")
+    both = markdown([dataclasses.replace(entries[0], plan=other), *entries[1:]])
+    for text in (" ".join("".join(read.text).split()), markdown(entries)):
+        top = text[: text.index("In short")]
+        assert "At the quick scale, which takes minutes on a laptop: fig2, fig9, table1" in top
+        assert "fig11 (with 9 runs of another " in top
+        assert "An item is reproduced if every claim of the paper holds here" in top
+        assert "A claim is mixed if" in top
+    assert "At the paper scale, the paper's own counts: fig2; at the quick scale, which" in both
+
+
 def test_text_is_escaped(page, read):
     assert not read.all("b", "i")
     assert "Its best ω &lt;b&gt;beats&lt;/b&gt; β &amp; ε" in page.read_text(encoding="utf-8")
@@ -311,11 +324,21 @@ def test_markdown_is_a_table_of_verdicts_and_one_of_claims_for_each_item(entries
     said = "partly reproduced, 1 of 2 claims | The claims of fig9 &lt;b&gt;in short&lt;/b&gt;. |"
     assert line == f"| [fig9](#fig9) | {said}"
     assert text.count("A sentence on what the claims of fig9 add up to") == 1
+    assert "at the quick scale: **partly reproduced, 1 of 2 claims**." in text
+    assert "at the quick scale, with 9 runs of another &lt;i&gt;machine&lt;/i&gt;: **" in text
     assert r"&lt;b&gt;beats&lt;/b&gt; β &amp; ε" in text
     assert r"One \| two" in text
     assert "$" not in text
     assert "Missing or not finished: fig4." in text
     assert text.count("one &lt;b&gt;thing&lt;/b&gt;.\n\nAnother.\n") == len(entries)
+
+
+def test_markdown_has_the_figures_with_their_captions(entries, markdown, tmp_path):
+    image = r"^!\[Two waves of (\w+)\.\]\((.*)\)\n\n\*Ours of (\w+) is above\.\*$"
+    shown = re.findall(image, markdown(entries), re.MULTILINE)
+    assert [name for name, _, _ in shown] == [e.plan.name for e in entries]
+    for (_, place, _), e in zip(shown, entries, strict=True):
+        assert (tmp_path / place).resolve() == e.figures["returns"].resolve()
 
 
 def test_small_tables_are_shown_whole(entries, markdown, tmp_path):

@@ -102,6 +102,8 @@ class Verdict:
     """Paragraphs that the report shows with the item: what else was found, and the evidence."""
     in_short: str = ""
     """One line, of some fifteen words at most, for the table of verdicts."""
+    kept: str = ""
+    """What the verdict rests on, if it was not measured in this directory but is kept."""
 
     @property
     def outcome(self) -> Outcome:

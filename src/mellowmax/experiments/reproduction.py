@@ -51,7 +51,7 @@ def reproduce(
         >>> with TemporaryDirectory() as out:
         ...     [fig5] = reproduce(["fig5"], "quick", out)
         >>> print(fig5.verdict.outcome)
-        reproduced
+        partly reproduced
         >>> print(fig5.verdict.claims[0].ours)
         2 stable, at (0.587, 0.491) and (0.885, 0.688); 1 unstable, at (0.777, 0.617)
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -15,12 +16,15 @@ from ..experiments import Finished
 from .words import (
     CLAIMS,
     HOLDS,
+    MEANINGS,
     PAPER,
     VERDICTS,
     WHOLE,
+    at_scale,
     command,
     count,
     in_words,
+    scales,
     unfinished,
     verdict_row,
 )
@@ -58,7 +62,8 @@ def write_markdown(
     parts = [
         "# Reproduction",
         f"The figures and tables of the [paper]({PAPER}) against what mellowmax {_plain(version)} "
-        f"measures. {count(entries)}",
+        f"measures. {count(entries)} {MEANINGS}",
+        _plain(scales(entries)),
         _pipes(VERDICTS, rows),
         unfinished(map(_plain, missing)),
     ]
@@ -70,8 +75,9 @@ def write_markdown(
         )
         parts += [
             f"## {_plain(plan.name)}",
-            f"**{_plain(item.TITLE)}** ({_plain(item.SOURCE)}), at the {_plain(plan.scale)} "
-            f"scale: **{entry.verdict.outcome}**. {_plain(entry.verdict.summary)}",
+            f"**{_plain(item.TITLE)}** ({_plain(item.SOURCE)}), {_plain(at_scale(entry))}: "
+            f"**{', '.join(verdict_row(entry)[:2])}**. {_plain(entry.verdict.summary)}",
+            *(_figure(entry, name, file, home) for name, file in entry.figures.items()),
             _pipes(CLAIMS, claims),
             f"*The rule.* {_plain(item.RULE)}",
             "*Beside the claims.*" if entry.verdict.beside else "",
@@ -84,6 +90,13 @@ def write_markdown(
     text = "\n\n".join(filter(None, parts)) + "\n"
     with replacing(path) as file:
         file.write(text.encode())
+
+
+def _figure(entry: Finished, name: str, path: Path, home: Path) -> str:
+    """A figure with its caption."""
+    caption = entry.plan.item.CAPTIONS[name]
+    place = Path(os.path.relpath(path.resolve(), home.resolve())).as_posix()
+    return f"![{_plain(caption.alt)}]({place})\n\n*{_plain(caption.text)}*"
 
 
 def _table(entry: Finished, name: str, path: Path) -> str:

@@ -29,12 +29,15 @@ from ..explorer.inline import source
 from .words import (
     CLAIMS,
     HOLDS,
+    MEANINGS,
     PAPER,
     VERDICTS,
     WHOLE,
+    at_scale,
     command,
     count,
     in_words,
+    scales,
     settings,
     unfinished,
     verdict_row,
@@ -87,6 +90,8 @@ def write_page(
         explorer=escape(explorer_page(exhibits())),
         links="".join(f"<li>{_contents(entry)}</li>" for entry in entries),
         count=count(entries),
+        scales=escape(scales(entries)),
+        meanings=MEANINGS,
         verdicts=_verdicts(entries),
         missing=f'<p class="note">{listed}</p>' if missing else "",
         items="\n".join(_item(entry, home) for entry in entries),
@@ -142,7 +147,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str, kind:
 
 def _verdicts(entries: Sequence[Finished]) -> str:
     rows = (
-        (_anchor(e), _with_count(outcome, claims), escape(in_short))
+        (_anchor(e), f"<div>{_with_count(outcome, claims)}</div>", escape(in_short))
         for e in entries
         for outcome, claims, in_short in [verdict_row(e)]
     )
@@ -150,12 +155,12 @@ def _verdicts(entries: Sequence[Finished]) -> str:
 
 
 def _with_count(outcome: Outcome, claims: str) -> str:
-    return f'<div>{_badge(outcome, outcome)} <span class="count">{claims}</span></div>'
+    return f'{_badge(outcome, outcome)} <span class="count">{claims}</span>'
 
 
 def _item(entry: Finished, out: Path) -> str:
     """The section of an item, on a page in the directory `out`."""
-    plan, item, home = entry.plan, entry.plan.item, out.resolve()
+    item, home = entry.plan.item, out.resolve()
     claims = (
         (*map(escape, (c.statement, c.paper, c.ours)), _badge(*HOLDS[c.holds]))
         for c in entry.verdict.claims
@@ -169,10 +174,10 @@ def _item(entry: Finished, out: Path) -> str:
     )
     listed = f"<ol>{deviations}</ol>" if deviations else "<p>Nowhere.</p>"
     beside = "\n".join(f"<p>{escape(text)}</p>" for text in entry.verdict.beside)
-    outcome = entry.verdict.outcome
+    outcome, count_of_claims, _ = verdict_row(entry)
     return f"""<section class="item" id="{_id(entry)}">
 <h2><span class="name">{escape(entry.plan.name)}</span> {escape(item.TITLE)}</h2>
-<p class="source">{escape(item.SOURCE)} {_badge(outcome, outcome)}</p>
+<p class="source">{escape(item.SOURCE)} {_with_count(outcome, count_of_claims)}</p>
 <p class="summary">{escape(entry.verdict.summary)}</p>
 {figures}
 <h3>Claims</h3>
@@ -182,7 +187,8 @@ def _item(entry: Finished, out: Path) -> str:
 <h3>Where this differs from the paper</h3>
 {listed}
 <h3>How it was made</h3>
-<p>At the {escape(plan.scale)} scale, in {_duration(entry.seconds)}, on {escape(entry.device)}.</p>
+<p>A{escape(at_scale(entry)[1:])}. What was made for it in this directory took
+{_duration(entry.seconds)}, on {escape(entry.device)}.</p>
 <pre tabindex="0"><code>{escape(command(entry, out))}</code></pre>
 {_table(("Setting", "Value"), config, f"Settings of {entry.plan.name}", "config")}
 {tables and f"<h3>Tables</h3>{tables}"}

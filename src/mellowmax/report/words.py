@@ -14,12 +14,15 @@ from ..experiments.item import Outcome
 __all__ = [
     "CLAIMS",
     "HOLDS",
+    "MEANINGS",
     "PAPER",
     "VERDICTS",
     "WHOLE",
+    "at_scale",
     "command",
     "count",
     "in_words",
+    "scales",
     "settings",
     "unfinished",
     "verdict_row",
@@ -37,8 +40,37 @@ HOLDS = {
     None: (Outcome.UNDECIDED, "undecided"),
 }
 """For each value of a claim: the outcome whose sign it gets, and the word in the last column."""
+MEANINGS = (
+    "An item is reproduced if every claim of the paper holds here, partly reproduced if some do, "
+    "not reproduced if none does, and undecided if what was run is too little to tell of one of "
+    "them. A claim is mixed if it holds in some of the cases that it is about and not in others; "
+    "its item is partly reproduced."
+)
+"""What the verdicts mean."""
+OF_SCALE = {"quick": "which takes minutes on a laptop", "paper": "the paper's own counts"}
+"""What the scales are."""
 WHOLE = 80
 """The most rows of a table that is shown whole."""
+
+
+def at_scale(entry: Finished) -> str:
+    """The scale of an item, and what its verdict rests on if that was measured elsewhere."""
+    kept = f", with {entry.verdict.kept}" if entry.verdict.kept else ""
+    return f"at the {entry.plan.scale} scale{kept}"
+
+
+def scales(entries: Sequence[Finished]) -> str:
+    """Which scale the items are at, as a sentence; nothing if there are none."""
+    found: dict[str, list[str]] = {}
+    for entry in entries:
+        kept = f" (with {entry.verdict.kept})" if entry.verdict.kept else ""
+        found.setdefault(entry.plan.scale, []).append(f"{entry.plan.name}{kept}")
+    parts = [
+        f"at the {scale} scale, {OF_SCALE.get(scale, 'as it is configured')}: {', '.join(names)}"
+        for scale, names in found.items()
+    ]
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def command(entry: Finished, out: Path) -> str:
@@ -72,7 +104,7 @@ def unfinished(names: Iterable[str]) -> str:
 
 
 def verdict_row(entry: Finished) -> tuple[Outcome, str, str]:
-    """What the table of verdicts says of an item, after its name: outcome, count and line."""
+    """What is said of an item: its outcome, how many of its claims hold, and a line."""
     verdict = entry.verdict
     held = sum(claim.holds is True for claim in verdict.claims)
     claims = f"{held} of {len(verdict.claims)} claim{'s' * (len(verdict.claims) != 1)}"

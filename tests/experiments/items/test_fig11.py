@@ -275,6 +275,7 @@ def test_the_quick_scale_shows_what_is_kept_and_compares_some_runs_with_it(cell)
     verdict = fig11.judge(tables)
     check_in_short(verdict)
     assert "10 of 10 settings, 400 of 400 runs" in verdict.summary
+    assert verdict.kept.startswith("400 runs of 40,000 episodes that were measured elsewhere")
     (origin,) = (text for text in verdict.beside if text.startswith("It was measured on"))
     assert made_by["cells"][0]["device"] in origin
     assert f"{check['standard_errors'].abs().max():.1f} standard errors" in origin
@@ -309,6 +310,7 @@ def test_runs_that_are_not_whole_leave_it_undecided(tables):
     same = {**first, "curves": curves.assign(mean_return=curves["paper"])}
     assert [claim.holds for claim in fig11.judge(same).claims] == [None] * 3
     assert "7000 of 40000 episodes" in fig11.judge(same).summary
+    assert fig11.judge(same).kept == ""  # it was made here
     off = {**first, "curves": curves.assign(mean_return=curves["paper"] + 26)}
     assert [claim.holds for claim in fig11.judge(off).claims] == [False, False, None]
     assert fig11.judge(off).outcome is Outcome.UNDECIDED

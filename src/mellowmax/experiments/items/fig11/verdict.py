@@ -40,7 +40,22 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     )
     best = f"Best mean return: {_best(means)}."
     return Verdict(
-        tuple(claims), _summary(means, whole), tuple(filter(None, beside)), in_short=best
+        tuple(claims),
+        _summary(means, whole),
+        tuple(filter(None, beside)),
+        in_short=best,
+        kept=_kept(means, tables["measured"]),
+    )
+
+
+def _kept(means: pd.DataFrame, measured: pd.DataFrame) -> str:
+    """The runs that are shown, if they were not made here."""
+    if measured.empty:
+        return ""
+    figure = of_figure(means)
+    return (
+        f"{figure['runs'].min():,} runs of {figure['episodes'].max():,} episodes that were "
+        "measured elsewhere and are kept with the package"
     )
 
 
