@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import mellowmax as mm
+from helpers.regularised import Entropic
 from mellowmax import properties
 from mellowmax.properties import probe
 
@@ -25,7 +28,8 @@ def test_the_probe_agrees_with_the_paper(softmax):
     report = probe(softmax)
     assert tuple(getattr(report, name).holds for name in NAMES) == PAPER[softmax]
     assert str(report).splitlines()[0] == str(softmax)
-    assert len(str(report).splitlines()) == 5
+    assert report.attains.holds
+    assert len(str(report).splitlines()) == 6
 
 
 @pytest.mark.parametrize("beta", [-16.55, 0.05, 1.0, 1000.0])
@@ -84,6 +88,56 @@ def test_a_softmax_of_your_own_can_be_probed():
     assert not report.non_expansion.holds
     assert report.non_expansion.worst == pytest.approx(2, rel=1e-2)
     assert not report.approximates_max.holds
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.25])
+def test_a_policy_that_does_not_attain_its_value_is_found_out(weight):
+    """By at most log(n) / beta: from equal actions or from far ones."""
+    report = probe(Entropic(5.0, weight), actions=4, rounds=1)
+    assert not report.attains.holds
+    assert 0.25 <= report.attains.worst <= np.log(4) / 5 * (1 + 1e-9)
+    (q,) = report.attains.witness
+    softmax = Entropic(5.0, weight)
+    apart = softmax.value(q) - softmax.policy(q) @ q
+    assert abs(apart) == pytest.approx(report.attains.worst)
+    assert (apart > 0) == (weight == 1.0)
+
+
+def test_a_broken_promise_to_attain_is_found_out():
+    class Liar(Entropic):
+        attained = True
+
+    assert not probe(Liar(5.0), rounds=1).attains.holds
+
+
+@dataclasses.dataclass(frozen=True)
+class Divides(Entropic):
+    """It divides by its parameter in Python, where a division by 0 is an error."""
+
+    def value(self, q, *, axis=-1, where=None):
+        return 0 / self.beta + super().value(q, axis=axis, where=where)
+
+
+def test_a_softmax_that_divides_by_its_parameter_is_probed_without_it():
+    for kind, why in (Divides, "no value as {}: float division by zero"), (Entropic, "no finite"):
+        finding = probe(kind(5.0), rounds=1).approximates_max
+        assert finding.holds
+        assert why.format(kind(0.0)) in finding.text
+    with pytest.raises(ZeroDivisionError):
+        probe(Divides(0.0))
+
+
+def test_fields_with_a_default_stay_as_they_are():
+    """The search for a setting near the maximum varies the one parameter that has none."""
+    finding = probe(Entropic(5.0, 0.25), rounds=1).approximates_max
+    assert finding.holds
+    assert "weight=0.25" in finding.text
+
+    @dataclasses.dataclass(frozen=True)
+    class Always(Entropic):
+        beta: float = 5.0
+
+    assert "beta=5.0" in probe(Always(weight=0.25), rounds=1).approximates_max.text
 
 
 def test_bad_arguments():

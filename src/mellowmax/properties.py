@@ -5,6 +5,9 @@
 3. It is differentiable.
 4. Its policy starves no action.
 
+A fifth tells the two kinds of softmax apart: does its policy attain its value,
+`sum(policy * q) == value`? That of a regularised softmax does not, and is none the worse for it.
+
 A search cannot prove a property, only break it: `probe` looks for the worst case of each, says how
 bad it is, and shows it.
 """
@@ -48,6 +51,7 @@ class Properties:
     non_expansion: Finding
     differentiable: Finding
     starves_no_action: Finding
+    attains: Finding
 
     def __str__(self) -> str:
         lines = [str(self.softmax)]
@@ -61,7 +65,7 @@ class Properties:
 def probe(
     softmax: Softmax, *, actions: int = 3, scale: float = 1.0, rounds: int = 30, seed: int = 0
 ) -> Properties:
-    """Search for a violation of each of the paper's four properties.
+    """Search for a violation of each of the paper's four properties, and of a fifth.
 
     Args:
         softmax: any pair of an operator and its policy.
@@ -96,6 +100,7 @@ def probe(
         _non_expansion(softmax, rng, actions, scale, rounds),
         _differentiable(softmax, rng, actions, scale, rounds),
         _starves_no_action(softmax, rng, actions, scale, rounds),
+        _attains(softmax, _rows(rng, actions, scale)),
     )
 
 
@@ -107,28 +112,43 @@ def _rows(rng: np.random.Generator, actions: int, scale: float) -> Floats:
 
 def _approximates_max(softmax: Softmax, q: Floats) -> Finding:
     """Over the settings of its parameter, how near the value comes to the maximum of every row."""
-    best = Finding(False, np.inf, (q[0],), "no valid setting")
+    best, without = Finding(False, np.inf, (q[0],), "no valid setting"), ""
     for setting in _settings(softmax):
-        short = (np.max(q, axis=-1) - setting.value(q)) / np.ptp(q, axis=-1)
+        try:
+            with np.errstate(all="ignore"):
+                value = setting.value(q)
+        except ArithmeticError as error:  # a division by a parameter that is 0, as a rule
+            without = without or f"; no value as {setting}: {error}"
+            continue
+        if not np.isfinite(value).all():
+            without = without or f"; no finite value as {setting}"
+            continue
+        short = (np.max(q, axis=-1) - value) / np.ptp(q, axis=-1)
         row = int(np.argmax(np.abs(short)))
-        error = float(abs(short[row]))
-        if error < best.worst:
-            text = f"within {error:.2g} of the range at best, as {setting}"
-            best = Finding(error <= 1e-6, error, (q[row],), text)
-    return best
+        distance = float(abs(short[row]))
+        if distance < best.worst:
+            text = f"within {distance:.2g} of the range at best, as {setting}"
+            best = Finding(distance <= 1e-6, distance, (q[row],), text)
+    return dataclasses.replace(best, text=best.text + without)
 
 
 def _settings(softmax: Softmax) -> list[Softmax]:
-    """The softmax itself, and with its parameter at powers of ten, where it has just one."""
+    """The softmax itself, and with its parameter at powers of ten, where it has just one.
+
+    Fields with a default, such as a prior, stay as they are.
+    """
     fields: Any = dataclasses.fields(softmax) if dataclasses.is_dataclass(softmax) else ()
+    needed = [field for field in fields if field.default is dataclasses.MISSING]
+    parameters = needed or fields
     settings = [softmax]
-    if len(fields) == 1:
+    if len(parameters) == 1:
         for size in (0.0, *10.0 ** np.arange(-12, 13)):
             for parameter in (float(size), -float(size)):
                 try:
-                    settings.append(type(softmax)(**{fields[0].name: parameter}))
+                    changed: Any = dataclasses.replace(softmax, **{parameters[0].name: parameter})  # type: ignore[type-var]
                 except ValueError:  # not a setting it has
                     continue
+                settings.append(changed)
     return settings
 
 
@@ -200,6 +220,23 @@ def _starves_no_action(
             text = f"smallest log-probability {least[row]:.4g}, at q={_text(q[row])}"
             best = Finding(bool(np.isfinite(least[row])), float(least[row]), (q[row],), text)
     return best
+
+
+def _attains(softmax: Softmax, q: Floats) -> Finding:
+    """The largest difference of the value and what the policy earns, with allowance for rounding.
+
+    Rounding grows with the row: a difference tells if it is more than a billionth of the row's
+    largest number.
+    """
+    policy = softmax.policy(q)
+    apart = np.abs(softmax.value(q) - np.sum(policy * q, axis=-1))
+    telling = apart > 1e-9 * np.max(np.abs(q), axis=-1)
+    if not telling.any():
+        row = int(np.argmax(apart))
+        return Finding(True, float(apart[row]), (q[row],), "the policy earns the value")
+    row = int(np.argmax(np.where(telling, apart, 0.0)))
+    text = f"value and earnings differ by up to {apart[row]:.4g}, at q={_text(q[row])}"
+    return Finding(False, float(apart[row]), (q[row],), text)
 
 
 def _text(row: Floats) -> str:

@@ -25,7 +25,8 @@ class Regularised(Softmax):
 
     def log_policy(self, q, *, axis=-1, where=None):
         policy = self.policy(q, axis=axis, where=where)
-        return array_namespace(policy).log(policy)
+        with np.errstate(divide="ignore"):
+            return array_namespace(policy).log(policy)
 
 
 @dataclasses.dataclass(frozen=True)
