@@ -56,7 +56,7 @@ class Entropic(Regularised):
         xp = array_namespace(q)
         q = q if where is None else xp.where(where, q, -xp.inf)
         top = xp.max(q, axis=axis)
-        beta = xp.broadcast_to(xp.asarray(self.beta), top.shape)
+        beta = xp.broadcast_to(xp.asarray(self.beta, dtype=q.dtype), top.shape)
         above = q - xp.expand_dims(top, axis=axis)
         return xp, top, beta, xp.exp(xp.expand_dims(beta, axis=axis) * above)
 

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from helpers.regularised import Entropic
 from mellowmax import Boltzmann, EpsilonGreedy, Mean
 from mellowmax.learning import expected_sarsa, q_learning, sarsa
 
@@ -30,6 +31,37 @@ def test_an_update_moves_one_entry_by_the_td_error(kind):
     np.testing.assert_allclose(change[1, 2], 0.25 * np.asarray(td_error), rtol=1e-5)
     assert np.count_nonzero(change) == 1
     assert new.dtype == np.float32
+
+
+@pytest.mark.parametrize("weight", [1.0, 1 / 3])
+def test_sarsa_with_a_bonus_has_the_mean_of_expected_sarsa(weight):
+    """The target of each action is its value minus log(policy / weight) / beta, and so the value.
+
+    Without the bonus `sarsa` could not tell log-sum-exp from Boltzmann's softmax.
+    """
+    softmax, row = Soft(2.0, weight), jnp.asarray([0.5, -0.3, 1.0], jnp.float32)
+    q = jnp.stack([0 * row, row])
+    value = np.asarray(softmax.value(row))
+    for action in range(3):
+        target = sarsa(softmax).update(q, 0, 0, 0.0, 1.0, 1, action).td_error
+        bonus = -np.log(np.asarray(softmax.policy(row))[action] / weight) / 2
+        np.testing.assert_allclose(target, float(row[action]) + bonus, rtol=1e-5)
+        np.testing.assert_allclose(target, value, rtol=1e-5)
+    where = jnp.array([True, False, True])
+    one = sarsa(softmax).update(q, 0, 0, 0.0, 1.0, 1, 2, where=where).td_error
+    same = expected_sarsa(softmax).update(q, 0, 0, 0.0, 1.0, 1, 2, where=where).td_error
+    np.testing.assert_allclose(one, same, rtol=1e-5)
+    whole = Entropic(2.0, weight)  # which gives all of its bonus to every action
+    targets = [sarsa(whole).update(q, 0, 0, 0.0, 1.0, 1, a).td_error for a in range(3)]
+    np.testing.assert_allclose(np.dot(np.asarray(softmax.policy(row)), targets), value, rtol=1e-5)
+    assert np.ptp(targets) > 0.1
+
+
+class Soft(Entropic):
+    """Entropic, with the bonus of each action."""
+
+    def action_bonus(self, q, *, axis=-1, where=None):
+        return -jnp.log(self.policy(q, axis=axis, where=where) / self.weight) / self.beta
 
 
 def test_a_schedule_is_looked_up_at_the_step():

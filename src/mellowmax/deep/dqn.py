@@ -9,7 +9,9 @@ towards the target
 `Q'` is the target network: a copy of the network that is renewed every `target` updates, or the
 network itself. With `Max` and a copy this is DQN. With `Mellowmax` and no copy it is DeepMellow,
 whose authors found the copy dispensable: mellowmax is a non-expansion, it moves smoothly with the
-estimates, and it is below their maximum, which is biased upwards.
+estimates, and it is below their maximum, which is biased upwards. With a log-sum-exp it is soft
+deep Q-learning, but for the actions, which are epsilon-greedy here too: the value has the softmax's
+bonus in it, so nothing else changes.
 
 The methods of `Dqn` are pure functions of one run; they do not know where the steps come from.
 """
@@ -217,7 +219,8 @@ def dqn(
     is the greedy one.
 
     Args:
-        softmax: any softmax. Its value replaces DQN's maximum; its policy is not used.
+        softmax: any softmax. Its value, with its bonus where it has one, replaces DQN's maximum;
+            its policy is not used.
         learning_rate: multiplies the optimiser's steps; None for 0.001, or for the optimiser's own
             learning rate if it has one.
         discount: from 0 to 1; None for the environment's own, or 0.99 where it has none.

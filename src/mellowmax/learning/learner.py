@@ -9,12 +9,17 @@ The learners differ in what they bootstrap from. With `a'` the next action,
 
 | learner | bootstrap |
 | --- | --- |
-| `sarsa` | q(s', a') |
+| `sarsa` | q(s', a'), and the softmax's bonus for `a'` |
 | `expected_sarsa` | the softmax's value of q(s', .): what `a'` is worth on average |
 | `q_learning` | max q(s', .) |
 
 All of them act by the softmax's own policy. `sarsa` with a Boltzmann policy is the paper's
 Algorithm 1; expected SARSA has the fixed points of planning with the same softmax.
+
+The softmaxes of the paper have no bonus. That of log-sum-exp for an action is
+`-log policy(a') / beta`, and expected SARSA with it is soft Q-learning (Haarnoja et al. 2017). With
+a prior `rho` the bonus is `-log(policy(a') / rho(a')) / beta`, and expected SARSA is G-learning
+(Fox, Pakman and Tishby 2016).
 """
 
 from __future__ import annotations
@@ -223,6 +228,9 @@ def sarsa(
 ) -> Learner:
     """SARSA with any softmax; with `Boltzmann`, the paper's Algorithm 1 (section 2).
 
+    The target is the value of the next action, and for a regularised softmax its bonus for that
+    action (`Softmax.action_bonus`): on average the softmax's value.
+
     Args:
         softmax: its policy is the behaviour. Or a schedule: a function of the number of updates
             that gives one.
@@ -252,8 +260,10 @@ def expected_sarsa(
 ) -> Learner:
     """Expected SARSA: the target is the softmax's value of the next state.
 
-    That value is what the policy's actions are worth on average, so the update has the mean of
-    SARSA's and less variance; its fixed points are those of planning with the same softmax.
+    That value is what the policy's actions are worth on average, with the softmax's bonus where it
+    has one, so the update has the mean of SARSA's and less variance; its fixed points are those of
+    planning with the same softmax. With log-sum-exp it is soft Q-learning, and with a prior
+    besides, G-learning.
 
     Args:
         softmax: as for `sarsa`.
@@ -270,6 +280,10 @@ def expected_sarsa(
     References:
         van Seijen, van Hasselt, Whiteson and Wiering, "A theoretical and empirical analysis of
         Expected Sarsa" (2009).
+        Haarnoja, Tang, Abbeel and Levine, "Reinforcement learning with deep energy-based policies"
+        (2017).
+        Fox, Pakman and Tishby, "Taming the noise in reinforcement learning via soft updates"
+        (2016).
     """
     return _learner(
         softmax, learning_rate, discount, initial, _value_of_the_softmax, on_policy=False
@@ -326,7 +340,9 @@ def _learner(
 def _value_of_the_action(
     softmax: Softmax, row: jax.Array, action: Scalar, where: jax.Array | None
 ) -> jax.Array:
-    return row[action]
+    if softmax.attained:
+        return row[action]
+    return row[action] + softmax.action_bonus(row, where=where)[action]
 
 
 def _value_of_the_softmax(
