@@ -1,8 +1,9 @@
-"""The five operators: action values in, one value out, with closed-form gradients.
+"""The operators: action values in, one value out, with closed-form gradients.
 
 A softmax operator turns the action values `q` of a state into one value. Section 1 of Asadi and
 Littman (2017) asks four things of it: parameters that approximate the maximum, non-expansion,
-differentiability, and a policy that starves no action. `mellowmax` (section 5) has all four.
+differentiability, and a policy that starves no action. `mellowmax` (section 5) has all four. The
+paper has five; `log_sum_exp`, `sparsemax` and `resmax` are others that the field uses.
 
 Each function takes an array of NumPy, PyTorch, JAX, CuPy or any other Array API library and gives
 back the same kind, on the same device and in the same dtype. Automatic differentiation uses the
@@ -29,6 +30,8 @@ __all__ = [
     "epsilon_greedy",
     "epsilon_greedy_gradient",
     "epsilon_greedy_parameter_gradient",
+    "log_sum_exp",
+    "log_sum_exp_parameter_gradient",
     "maximum",
     "maximum_gradient",
     "mean",
@@ -36,6 +39,11 @@ __all__ = [
     "mellowmax",
     "mellowmax_gradient",
     "mellowmax_parameter_gradient",
+    "resmax",
+    "resmax_gradient",
+    "resmax_parameter_gradient",
+    "sparsemax",
+    "sparsemax_parameter_gradient",
 ]
 
 
@@ -222,6 +230,122 @@ def mellowmax(
     )
 
 
+def log_sum_exp(
+    q: ArrayT | Numbers,
+    beta: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    keepdims: bool = False,
+) -> ArrayT:
+    """`log(sum(exp(beta q))) / beta`: the value of soft Q-learning and of the logit.
+
+    It is mellowmax plus `log(n) / beta`, with `n` the number of actions: what the best policy
+    earns with a bonus of `1 / beta` for each nat of its entropy. A non-expansion and
+    differentiable, but above the maximum. Its gradient is `boltzmann_policy(q, beta)`.
+
+    Args:
+        q: action values, `[..., actions, ...]` with the actions along `axis`.
+        beta: any number, infinity included, or an array that broadcasts against the rows, whose
+            shape is that of `q` without `axis`. Infinity gives the maximum and minus infinity the
+            minimum. As it falls to 0 the value rises without end, and at 0 it is infinite.
+        axis: where the actions are.
+        where: actions that count, broadcast against `q`; None for all.
+        keepdims: leave `axis` in the result, with size 1.
+
+    Returns:
+        One value for each row, in the kind, dtype and device of `q`.
+
+    Raises:
+        ValueError: if a `beta` is NaN or a row has no action left.
+
+    Examples:
+        >>> print(log_sum_exp([1.0, 2.0, 3.0], 5.0).round(6))
+        3.001352
+        >>> print(log_sum_exp([0.0, 0.0], [1.0, 10.0, 100.0]).round(6))
+        [0.693147 0.069315 0.006931]
+    """
+    check_parameter("beta", beta)
+    return reduce_rows(
+        values.log_sum_exp, q, beta, name="beta", axis=axis, where=where, keepdims=keepdims
+    )
+
+
+def sparsemax(
+    q: ArrayT | Numbers,
+    beta: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    keepdims: bool = False,
+) -> ArrayT:
+    """The largest `sum(p q) + (1 - sum(p^2)) / (2 beta)` over all policies `p`.
+
+    The value of `sparsemax_policy`, which is its gradient, with a bonus for a policy that spreads
+    (the Tsallis entropy of order 2). A non-expansion and differentiable, above the maximum by at
+    most `(1 - 1 / n) / (2 beta)`.
+
+    Args:
+        q: action values, `[..., actions, ...]` with the actions along `axis`.
+        beta: any number, infinity included, or an array that broadcasts against the rows, whose
+            shape is that of `q` without `axis`. Infinity gives the maximum and minus infinity the
+            minimum. As it falls to 0 the value rises without end, and at 0 it is infinite.
+        axis: where the actions are.
+        where: actions that count, broadcast against `q`; None for all.
+        keepdims: leave `axis` in the result, with size 1.
+
+    Returns:
+        One value for each row, in the kind, dtype and device of `q`.
+
+    Raises:
+        ValueError: if a `beta` is NaN or a row has no action left.
+
+    Examples:
+        >>> print(sparsemax([0.0, 0.5, 1.0], [1.0, 100.0]).round(6))
+        [1.0625 1.    ]
+    """
+    check_parameter("beta", beta)
+    return reduce_rows(
+        values.sparsemax, q, beta, name="beta", axis=axis, where=where, keepdims=keepdims
+    )
+
+
+def resmax(
+    q: ArrayT | Numbers,
+    eta: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    keepdims: bool = False,
+) -> ArrayT:
+    """`max(q) - sum(gap / (n + eta gap))` with `gap = max(q) - q`: what `resmax_policy` earns.
+
+    A non-expansion without an exponential, at most `(n - 1) / eta` below the maximum. At a tie of
+    three best actions or more it has no derivative, and its gradient is shared equally.
+
+    Args:
+        q: action values, `[..., actions, ...]` with the actions along `axis`.
+        eta: any number, infinity included, or an array that broadcasts against the rows, whose
+            shape is that of `q` without `axis`. 0 gives the mean, infinity the maximum and minus
+            infinity the minimum.
+        axis: where the actions are.
+        where: actions that count, broadcast against `q`; None for all.
+        keepdims: leave `axis` in the result, with size 1.
+
+    Returns:
+        One value for each row, in the kind, dtype and device of `q`.
+
+    Raises:
+        ValueError: if an `eta` is NaN or a row has no action left.
+
+    Examples:
+        >>> print(resmax([0.0, 1.0], [0.0, 2.0, 1e6]).round(6))
+        [0.5      0.75     0.999999]
+    """
+    check_parameter("eta", eta)
+    return reduce_rows(values.resmax, q, eta, name="eta", axis=axis, where=where, keepdims=keepdims)
+
+
 def maximum_gradient(q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
     """The gradient of `maximum` with respect to `q`: the greedy policy, ties shared equally.
 
@@ -367,4 +491,77 @@ def mellowmax_parameter_gradient(
         where=where,
         prior=prior,
         keepdims=keepdims,
+    )
+
+
+def log_sum_exp_parameter_gradient(
+    q: ArrayT | Numbers,
+    beta: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    keepdims: bool = False,
+) -> ArrayT:
+    """The derivative of `log_sum_exp` with respect to `beta`: minus the entropy over `beta^2`.
+
+    Examples:
+        >>> print(log_sum_exp_parameter_gradient([0.0, 0.0], 2.0).round(6))
+        -0.173287
+    """
+    check_parameter("beta", beta)
+    return reduce_rows(
+        values.log_sum_exp_by_beta, q, beta, name="beta", axis=axis, where=where, keepdims=keepdims
+    )
+
+
+def sparsemax_parameter_gradient(
+    q: ArrayT | Numbers,
+    beta: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    keepdims: bool = False,
+) -> ArrayT:
+    """The derivative of `sparsemax` with respect to `beta`: `-(1 - sum(p^2)) / (2 beta^2)`.
+
+    Examples:
+        >>> print(sparsemax_parameter_gradient([0.0, 0.0], 2.0))
+        -0.0625
+    """
+    check_parameter("beta", beta)
+    return reduce_rows(
+        values.sparsemax_by_beta, q, beta, name="beta", axis=axis, where=where, keepdims=keepdims
+    )
+
+
+def resmax_gradient(
+    q: ArrayT | Numbers, eta: Parameter, *, axis: int = -1, where: Mask = None
+) -> ArrayT:
+    """The gradient of `resmax` with respect to `q`: `n / (n + eta gap)^2`, the rest for the best.
+
+    Examples:
+        >>> print(resmax_gradient([0.0, 1.0], 2.0))
+        [0.125 0.875]
+    """
+    check_parameter("eta", eta)
+    return map_rows(values.resmax_by_q, q, eta, name="eta", axis=axis, where=where)
+
+
+def resmax_parameter_gradient(
+    q: ArrayT | Numbers,
+    eta: Parameter,
+    *,
+    axis: int = -1,
+    where: Mask = None,
+    keepdims: bool = False,
+) -> ArrayT:
+    """The derivative of `resmax` with respect to `eta`: `sum((gap / (n + eta gap))^2)`.
+
+    Examples:
+        >>> print(resmax_parameter_gradient([0.0, 1.0], 2.0))
+        0.0625
+    """
+    check_parameter("eta", eta)
+    return reduce_rows(
+        values.resmax_by_eta, q, eta, name="eta", axis=axis, where=where, keepdims=keepdims
     )

@@ -1,22 +1,27 @@
-"""The five policies: action values in, a distribution over the actions out.
+"""The policies: action values in, a distribution over the actions out.
 
 Each is the policy that attains its operator: `sum(policy(q) * q) == operator(q)`. For mellowmax
 that is the distribution of largest entropy among those that do (section 6): a Boltzmann policy
-whose inverse temperature is solved for in each row.
+whose inverse temperature is solved for in each row. `boltzmann_policy` and `sparsemax_policy` are
+the gradients of `log_sum_exp` and `sparsemax` too, whose values have a bonus besides.
 
 All of them are differentiable; `mellowmax_policy` through its inverse temperature too, by the
-implicit function theorem, to any order.
+implicit function theorem, to any order. `entropy` and `kl` are, too, where a probability is 0.
 """
 
 from __future__ import annotations
 
+from typing import cast
+
 from array_api_compat import array_namespace
 
 from ._rows.arguments import (
+    broadcast,
     check_key,
     check_parameter,
     check_probabilities,
     check_uniform,
+    in_one_library,
 )
 from ._rows.formulas import distributions
 from ._rows.formulas.temperature import temperature, temperature_by_omega, temperature_by_q
@@ -29,16 +34,22 @@ __all__ = [
     "boltzmann_log_policy",
     "boltzmann_policy",
     "choose",
+    "entropy",
     "epsilon_greedy_log_policy",
     "epsilon_greedy_policy",
     "greedy_log_policy",
     "greedy_policy",
+    "kl",
     "mellowmax_log_policy",
     "mellowmax_policy",
     "mellowmax_temperature",
     "mellowmax_temperature_gradient",
     "mellowmax_temperature_parameter_gradient",
+    "resmax_log_policy",
+    "resmax_policy",
     "sample",
+    "sparsemax_log_policy",
+    "sparsemax_policy",
     "uniform_log_policy",
     "uniform_policy",
 ]
@@ -371,6 +382,164 @@ def mellowmax_log_policy(
     )
 
 
+def sparsemax_policy(
+    q: ArrayT | Numbers, beta: Parameter, *, axis: int = -1, where: Mask = None
+) -> ArrayT:
+    """The point of the simplex nearest to `beta q`: actions far below the best get exactly 0.
+
+    `max(threshold - beta gap, 0)` with `gap = max(q) - q` and the threshold at which it sums to 1.
+    It is the gradient of `sparsemax`.
+
+    Args:
+        q: action values, `[..., actions, ...]` with the actions along `axis`.
+        beta: any number, infinity included, or an array that broadcasts against the rows, whose
+            shape is that of `q` without `axis`.
+        axis: where the actions are.
+        where: actions that count, broadcast against `q`; the others get exactly 0.
+
+    Returns:
+        Probabilities in the shape, kind, dtype and device of `q`.
+
+    Raises:
+        ValueError: if a `beta` is NaN or a row has no action left.
+
+    Examples:
+        >>> print(sparsemax_policy([0.0, 0.5, 1.0], 1.0))
+        [0.   0.25 0.75]
+    """
+    check_parameter("beta", beta)
+    return map_rows(distributions.sparsemax, q, beta, name="beta", axis=axis, where=where)
+
+
+def sparsemax_log_policy(
+    q: ArrayT | Numbers, beta: Parameter, *, axis: int = -1, where: Mask = None
+) -> ArrayT:
+    """The logarithm of `sparsemax_policy`: minus infinity for the actions that it leaves out.
+
+    Examples:
+        >>> print(sparsemax_log_policy([0.0, 0.5, 1.0], 1.0).round(4))
+        [   -inf -1.3863 -0.2877]
+    """
+    check_parameter("beta", beta)
+    return map_rows(distributions.log_sparsemax, q, beta, name="beta", axis=axis, where=where)
+
+
+def resmax_policy(
+    q: ArrayT | Numbers, eta: Parameter, *, axis: int = -1, where: Mask = None
+) -> ArrayT:
+    """Inverse gap weighting: `1 / (n + eta gap)` with `gap = max(q) - q`, the rest for the best.
+
+    What it earns is `resmax`. It has no exponential: a gap that is ten times as wide leaves a tenth
+    of the probability. Ties share the rest equally.
+
+    Args:
+        q: action values, `[..., actions, ...]` with the actions along `axis`.
+        eta: any number, infinity included, or an array that broadcasts against the rows, whose
+            shape is that of `q` without `axis`.
+        axis: where the actions are.
+        where: actions that count, broadcast against `q`; the others get exactly 0.
+
+    Returns:
+        Probabilities in the shape, kind, dtype and device of `q`.
+
+    Raises:
+        ValueError: if an `eta` is NaN or a row has no action left.
+
+    Examples:
+        >>> print(resmax_policy([0.0, 1.0], 2.0))
+        [0.25 0.75]
+    """
+    check_parameter("eta", eta)
+    return map_rows(distributions.resmax, q, eta, name="eta", axis=axis, where=where)
+
+
+def resmax_log_policy(
+    q: ArrayT | Numbers, eta: Parameter, *, axis: int = -1, where: Mask = None
+) -> ArrayT:
+    """The logarithm of `resmax_policy`.
+
+    Examples:
+        >>> print(resmax_log_policy([0.0, 1.0], 2.0).round(4))
+        [-1.3863 -0.2877]
+    """
+    check_parameter("eta", eta)
+    return map_rows(distributions.log_resmax, q, eta, name="eta", axis=axis, where=where)
+
+
+def entropy(policy: ArrayT, *, axis: int = -1, keepdims: bool = False) -> ArrayT:
+    """The entropy of a policy in nats, `-sum(policy * log(policy))`.
+
+    An action of probability 0 adds nothing, and its derivative is 0: the gradient with respect to
+    action values is right too where one of them is minus infinity, or was left out.
+
+    Args:
+        policy: probabilities, `[..., actions, ...]` with the actions along `axis`.
+        axis: where the actions are.
+        keepdims: leave `axis` in the result, with size 1.
+
+    Returns:
+        One number for each row, in the kind, dtype and device of `policy`.
+
+    Examples:
+        >>> import numpy as np
+        >>> print(entropy(np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])).round(6))
+        [0.693147 0.      ]
+    """
+    axis = check_probabilities("policy", policy, axis)
+    xp: Namespace = array_namespace(policy)
+    p = _in_single_precision(xp, policy)
+    some = p > 0
+    parts = xp.where(some | (p != p), p * xp.log(xp.where(some, p, 1.0)), 0.0)
+    return _total(xp, -parts, policy, axis, keepdims)
+
+
+def kl(policy: ArrayT, prior: ArrayT, *, axis: int = -1, keepdims: bool = False) -> ArrayT:
+    """How far a policy is from a prior, `sum(policy * log(policy / prior))` in nats.
+
+    The Kullback-Leibler divergence: 0 if they are the same, and infinite if the policy takes an
+    action that the prior never does. An action of probability 0 under the policy adds nothing, and
+    its derivative is 0. Each part is computed as `p log(p / r) + r - p`, which is never negative
+    and sums to the same: nothing cancels where the two are nearly equal.
+
+    Args:
+        policy: probabilities, `[..., actions, ...]` with the actions along `axis`.
+        prior: those to compare with, of the same shape or one that broadcasts to it.
+        axis: where the actions are.
+        keepdims: leave `axis` in the result, with size 1.
+
+    Returns:
+        One number for each row, in the kind, dtype and device of `policy`.
+
+    Examples:
+        >>> import numpy as np
+        >>> print(kl(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])).round(6))
+        0.693147
+    """
+    axis = check_probabilities("policy", policy, axis)
+    check_probabilities("prior", prior, axis)
+    policy, prior = in_one_library({"policy": policy, "prior": prior})
+    broadcast("prior", tuple(prior.shape), "`policy`", tuple(policy.shape))
+    xp: Namespace = array_namespace(policy)
+    p, r = (_in_single_precision(xp, each) for each in (policy, prior))
+    some = (p > 0) & (r > 0)
+    a, b = xp.where(some, p, 1.0), xp.where(some, r, 1.0)
+    near = xp.abs(a - b) < 0.5 * b
+    ratio = xp.where(near, xp.log1p(xp.where(near, (a - b) / b, 0.0)), xp.log(a) - xp.log(b))
+    parts = xp.where(some, a * ratio - (a - b), xp.where(p > 0, xp.inf, r + 0 * p))
+    return _total(xp, parts, policy, axis, keepdims)
+
+
+def _in_single_precision(xp: Namespace, x: Array) -> Array:
+    """Half precision in single, and others as they are."""
+    return xp.astype(x, xp.float32) if xp.finfo(x.dtype).bits < 32 else x
+
+
+def _total(xp: Namespace, parts: Array, policy: ArrayT, axis: int, keepdims: bool) -> ArrayT:
+    total = xp.sum(parts, axis=axis, keepdims=keepdims)
+    total = xp.astype(total, policy.dtype, copy=False)
+    return cast(ArrayT, total if total.ndim else total[()])
+
+
 def sample(key: Key, policy: Array, *, axis: int = -1) -> Actions:
     """Draw one action from each row of a policy.
 
@@ -396,8 +565,7 @@ def sample(key: Key, policy: Array, *, axis: int = -1) -> Actions:
     xp: Namespace = array_namespace(policy)
     check_key(xp, key)
     shape = move_axis(xp, policy, axis, -1).shape[:-1]
-    like = policy if xp.finfo(policy.dtype).bits >= 32 else xp.astype(policy, xp.float32)
-    return _choose(xp, policy, uniform(xp, key, shape, like), axis)
+    return _choose(xp, policy, uniform(xp, key, shape, _in_single_precision(xp, policy)), axis)
 
 
 def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
@@ -429,8 +597,7 @@ def choose(policy: Array, uniform: Array, *, axis: int = -1) -> Actions:
 
 
 def _choose(xp: Namespace, policy: Array, uniform: Array, axis: int) -> Actions:
-    if xp.finfo(policy.dtype).bits < 32:
-        policy = xp.astype(policy, xp.float32)
+    policy = _in_single_precision(xp, policy)
     cumulative = xp.cumulative_sum(move_axis(xp, policy, axis, -1), axis=-1)
     total = xp.max(cumulative, axis=-1, keepdims=True)
     beyond = cumulative <= total * uniform[..., None]

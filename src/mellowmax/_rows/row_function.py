@@ -199,7 +199,7 @@ class RowFunction:
             result = function(*primals)
             total = jnp.zeros_like(result)
             for by, tangent in zip(self.derivatives, tangents, strict=False):
-                if not isinstance(tangent, jax.custom_derivatives.SymbolicZero):
+                if not isinstance(tangent, jax.custom_derivatives.SymbolicZero | None):
                     part = by._jax(*primals, result) * tangent
                     total = total + jnp.sum(part, axis=1, keepdims=True)
             return result, total

@@ -1,9 +1,13 @@
-"""Softmaxes: a softmax is an operator and the policy that attains its value.
+"""Softmaxes: a softmax is an operator and the policy that goes with it.
 
-`sum(softmax.policy(q) * q) == softmax.value(q)` for every softmax here. Planning uses the value and
-its gradient, tabular learning samples the policy, policy gradient uses its log-probabilities: an
-algorithm that takes a `Softmax` works with any of them, and with yours: a subclass with the four
-methods, and nothing to be registered.
+There are two kinds. The policy of an *attained* softmax earns its value,
+`sum(softmax.policy(q) * q) == softmax.value(q)`: the paper's five, and `Resmax`. The value of a
+*regularised* one has a bonus besides, and its policy is the gradient of the value: `LogSumExp`,
+`FreeEnergy` and `Sparsemax`.
+
+Planning uses the value and its gradient, tabular learning samples the policy, policy gradient uses
+its log-probabilities: an algorithm that takes a `Softmax` works with any of them, and with yours: a
+subclass with the four methods, and nothing to be registered.
 
 They are frozen and hashable, and JAX sees through them: their parameter is data, so one
 compiled function serves a sweep over it.
@@ -16,10 +20,23 @@ operators as functions are `mellowmax.boltzmann`, `mellowmax.mellowmax` and the 
 
 from __future__ import annotations
 
-from .attained import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
+from .attained import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, Resmax
 from .base import Softmax
+from .regularised import FreeEnergy, LogSumExp, Sparsemax
 
-__all__ = ["SOFTMAXES", "Boltzmann", "EpsilonGreedy", "Max", "Mean", "Mellowmax", "Softmax"]
+__all__ = [
+    "SOFTMAXES",
+    "Boltzmann",
+    "EpsilonGreedy",
+    "FreeEnergy",
+    "LogSumExp",
+    "Max",
+    "Mean",
+    "Mellowmax",
+    "Resmax",
+    "Softmax",
+    "Sparsemax",
+]
 
 SOFTMAXES: dict[str, type[Softmax]] = {
     "max": Max,
@@ -28,4 +45,4 @@ SOFTMAXES: dict[str, type[Softmax]] = {
     "boltzmann": Boltzmann,
     "mellowmax": Mellowmax,
 }
-"""The softmaxes by the names that the command line and the experiments use."""
+"""The paper's softmaxes, by the names that the command line and the experiments use."""

@@ -1,4 +1,4 @@
-"""Softmaxes whose policy attains their value: those of the paper."""
+"""Softmaxes whose policy attains their value: those of the paper, and resmax."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from .. import operators, policies
 from .._common import checks
-from .._typing import ArrayT, Mask, Numbers, Parameter
-from .base import Softmax, check_field
+from .._typing import ArrayT, Mask, Numbers
+from .base import Softmax, WithPrior, check_field, over
 
-__all__ = ["Boltzmann", "EpsilonGreedy", "Max", "Mean", "Mellowmax"]
+__all__ = ["Boltzmann", "EpsilonGreedy", "Max", "Mean", "Mellowmax", "Resmax"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Boltzmann(Softmax):
 
     def gap(self, n_actions: int) -> float:
         """`log(n_actions) / beta`, as `beta` times the value is log(sum e^(beta q)) - entropy."""
-        return _log_over(n_actions, self.beta)
+        return over(math.log(checks.whole("n_actions", n_actions, 1)), self.beta)
 
     def curvature(self, width: float) -> float:
         """`(2 |beta| + beta^2 width) / 4`, from the policy's second and third moments.
@@ -166,14 +166,19 @@ class Boltzmann(Softmax):
         return operators.boltzmann_gradient(q, self.beta, axis=axis, where=where)
 
 
-@dataclasses.dataclass(frozen=True)
-class Mellowmax(Softmax):
+@dataclasses.dataclass(frozen=True, repr=False)
+class Mellowmax(WithPrior, Softmax):
     """Mellowmax and its maximum-entropy policy (sections 5 and 6).
+
+    With a prior, the policy is the one nearest to the prior that earns the mellowmax of that prior.
 
     Examples:
         >>> softmax = Mellowmax(2.0)
         >>> print(softmax, softmax.value([0.0, 1.0]).round(4), softmax.policy([0.0, 1.0]).round(4))
         Mellowmax(omega=2.0) 0.7169 [0.2831 0.7169]
+        >>> softmax = Mellowmax(2.0, prior=[0.5, 0.3, 0.2])
+        >>> print(softmax.value([1.0, 1.5, 3.0]).round(4), softmax.policy([1.0, 1.5, 3.0]).round(4))
+        2.2522 [0.2172 0.2089 0.5738]
     """
 
     attained: ClassVar[bool] = True
@@ -181,31 +186,78 @@ class Mellowmax(Softmax):
 
     omega: Any
     """How near to the maximum: any number, or an array of them."""
+    prior: Any = None
+    """A weight for each action, on the last axis of an array; None for equal ones."""
 
     def __post_init__(self) -> None:
         check_field(self, "omega")
+        self._check_prior()
 
     def gap(self, n_actions: int) -> float:
-        """`log(n_actions) / omega`: a mean is no less than its largest term over n (section 5)."""
-        return _log_over(n_actions, self.omega)
+        """`log(n_actions) / omega`: a mean is no less than its largest term over n (section 5).
+
+        With a prior, minus the logarithm of its least weight over omega.
+        """
+        return over(self._largest_divergence(n_actions), self.omega)
 
     def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mellowmax(q, omega)`."""
-        return operators.mellowmax(q, self.omega, axis=axis, where=where)
+        prior = self._prior_along(axis, q)
+        return operators.mellowmax(q, self.omega, axis=axis, where=where, prior=prior)
 
     def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mellowmax_policy(q, omega)`."""
-        return policies.mellowmax_policy(q, self.omega, axis=axis, where=where)
+        prior = self._prior_along(axis, q)
+        return policies.mellowmax_policy(q, self.omega, axis=axis, where=where, prior=prior)
 
     def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mellowmax_log_policy(q, omega)`."""
-        return policies.mellowmax_log_policy(q, self.omega, axis=axis, where=where)
+        prior = self._prior_along(axis, q)
+        return policies.mellowmax_log_policy(q, self.omega, axis=axis, where=where, prior=prior)
 
     def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """`mellowmax_gradient(q, omega)`."""
-        return operators.mellowmax_gradient(q, self.omega, axis=axis, where=where)
+        prior = self._prior_along(axis, q)
+        return operators.mellowmax_gradient(q, self.omega, axis=axis, where=where, prior=prior)
 
 
-def _log_over(n_actions: int, parameter: Parameter) -> float:
-    least = float(np.min(np.asarray(parameter)))
-    return math.log(checks.whole("n_actions", n_actions, 1)) / least if least > 0 else math.inf
+@dataclasses.dataclass(frozen=True)
+class Resmax(Softmax):
+    """Inverse gap weighting (Abe and Long, 1999) and what it earns: no exponential, heavy tails.
+
+    A non-expansion whose policy gives each action but the best `1 / (n + eta gap)`.
+
+    Examples:
+        >>> softmax = Resmax(2.0)
+        >>> print(softmax, softmax.value([0.0, 1.0]), softmax.policy([0.0, 1.0]))
+        Resmax(eta=2.0) 0.75 [0.25 0.75]
+    """
+
+    attained: ClassVar[bool] = True
+    non_expansion: ClassVar[bool] = True
+
+    eta: Any
+    """How near to the maximum: any number, or an array of them."""
+
+    def __post_init__(self) -> None:
+        check_field(self, "eta")
+
+    def gap(self, n_actions: int) -> float:
+        """`(n_actions - 1) / eta`, as each action but the best takes less than `1 / eta`."""
+        return over(checks.whole("n_actions", n_actions, 1) - 1.0, self.eta)
+
+    def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
+        """`resmax(q, eta)`."""
+        return operators.resmax(q, self.eta, axis=axis, where=where)
+
+    def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
+        """`resmax_policy(q, eta)`."""
+        return policies.resmax_policy(q, self.eta, axis=axis, where=where)
+
+    def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
+        """`resmax_log_policy(q, eta)`."""
+        return policies.resmax_log_policy(q, self.eta, axis=axis, where=where)
+
+    def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
+        """`resmax_gradient(q, eta)`."""
+        return operators.resmax_gradient(q, self.eta, axis=axis, where=where)

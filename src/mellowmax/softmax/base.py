@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
@@ -12,10 +13,13 @@ from array_api_compat import array_namespace, is_array_api_obj
 from .. import policies
 from .._common import checks
 from .._common.pytrees import register
+from .._common.shown import shown
 from .._rows.arguments import array_if_lists, check_parameter
-from .._typing import Actions, ArrayLike, ArrayT, Key, Mask, Numbers
+from .._rows.libraries.tracing import truth
+from .._rows.rows import move_axis
+from .._typing import Actions, Array, ArrayLike, ArrayT, Key, Mask, Numbers, Parameter, Prior
 
-__all__ = ["Softmax", "check_field"]
+__all__ = ["Softmax", "WithPrior", "check_field", "from_the_end", "over"]
 
 
 class Softmax(ABC):
@@ -119,7 +123,7 @@ class Softmax(ABC):
             return cast(ArrayT, xp.zeros_like(value)[()])
         policy = self.policy(q, axis=axis, where=where)
         taken = xp.where(policy > 0, array_if_lists(q), 0.0)  # 0 times -inf is 0 here
-        return cast(ArrayT, value - xp.sum(policy * taken, axis=_from_the_end(axis, q)))
+        return cast(ArrayT, value - xp.sum(policy * taken, axis=from_the_end(axis, q)))
 
     def action_bonus(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """A bonus for each action, whose mean under the policy is `bonus(q)`.
@@ -130,7 +134,7 @@ class Softmax(ABC):
         whole = self.bonus(q, axis=axis, where=where)
         policy = self.policy(q, axis=axis, where=where)
         xp = array_namespace(policy)
-        each = xp.expand_dims(xp.asarray(whole), axis=_from_the_end(axis, q))
+        each = xp.expand_dims(xp.asarray(whole), axis=from_the_end(axis, q))
         return cast(ArrayT, each + 0 * policy)
 
     def largest_bonus(self, n_actions: int) -> float:
@@ -143,7 +147,55 @@ class Softmax(ABC):
         return policies.sample(key, self.policy(q, axis=axis, where=where), axis=axis)
 
 
-def _from_the_end(axis: int, q: object) -> int:
+class WithPrior:
+    """What a softmax with a prior does with it: a weight for each action, on its last axis."""
+
+    prior: Any = None
+
+    def __repr__(self) -> str:
+        """The fields, without a prior that is none."""
+        fields = dataclasses.fields(cast(Any, self))
+        given = {field.name: getattr(self, field.name) for field in fields}
+        shown_fields = (f"{k}={v!r}" for k, v in given.items() if k != "prior" or v is not None)
+        return f"{type(self).__name__}({', '.join(shown_fields)})"
+
+    def _check_prior(self) -> None:
+        """Check the weights, and keep lists as arrays."""
+        if self.prior is None:
+            return
+        prior = array_if_lists(self.prior, "prior")
+        checks.unmasked("prior", prior)
+        if not is_array_api_obj(prior) or np.ndim(cast(Any, prior)) == 0:
+            raise TypeError(f"`prior` must be an array of weights, got {shown(self.prior)}")
+        weights = cast(Array, prior)
+        xp = array_namespace(weights)
+        if not xp.isdtype(weights.dtype, ("bool", "integral", "real floating")):
+            raise TypeError(f"`prior` must be real numbers, got an array of {weights.dtype}")
+        if truth(xp.all((weights >= 0) & (weights < xp.inf))) is False:
+            raise ValueError(f"`prior` must be finite and at least 0, got {shown(self.prior)}")
+        if truth(xp.all(xp.any(weights > 0, axis=-1))) is False:
+            raise ValueError(
+                f"`prior` must have a weight above 0 in every row, got {shown(self.prior)}"
+            )
+        object.__setattr__(self, "prior", weights)
+
+    def _prior_along(self, axis: int, q: object) -> Prior:
+        """The prior with its actions where those of `q` are."""
+        if self.prior is None or self.prior.ndim == 1:
+            return cast(Prior, self.prior)
+        return move_axis(array_namespace(self.prior), self.prior, -1, from_the_end(axis, q))
+
+    def _largest_divergence(self, n_actions: int) -> float:
+        """A bound on how far a policy can be from the prior: `-log` of its least weight."""
+        checks.whole("n_actions", n_actions, 1)
+        if self.prior is None:
+            return math.log(n_actions)
+        prior = np.asarray(self.prior, np.float64)
+        least = float(np.min(prior / prior.sum(-1, keepdims=True)))
+        return -math.log(least) if least > 0 else math.inf
+
+
+def from_the_end(axis: int, q: object) -> int:
     """An axis of `q`, counted from the end: a parameter may add axes in front of a result."""
     ndim = np.ndim(cast(Any, q))
     return axis % ndim - ndim
@@ -157,3 +209,9 @@ def check_field(pair: Softmax, name: str, *bounds: float) -> None:
         object.__setattr__(pair, name, float(value))
     elif isinstance(value, list | tuple):
         object.__setattr__(pair, name, np.asarray(value, np.float64))
+
+
+def over(bound: float, parameter: Parameter) -> float:
+    """A bound that falls as a parameter rises, at the least one of an array; infinity from 0 on."""
+    least = float(np.min(np.asarray(parameter)))
+    return bound / least if least > 0 else math.inf

@@ -39,6 +39,7 @@ __all__ = [
     "UnitRow",
     "are_ordinary",
     "average_beyond",
+    "beyond_first",
     "boltzmann_weights",
     "count",
     "cumulants",
@@ -314,6 +315,15 @@ def log_of_mean(xp: Namespace, mean: Array, below_one: Array) -> Array:
     rounded = xp.where(near_one, 1 + below_one, mean)
     lost = xp.where(near_one, (rounded - 1) - below_one, 0.0)
     return xp.log(rounded) - lost / rounded
+
+
+def beyond_first(xp: Namespace, x: Array) -> Array:
+    """`exp(x) - 1 - x`, to full relative accuracy."""
+    small = xp.abs(x) < 0.5
+    near, series = xp.where(small, x, 0.0), xp.zeros_like(x)
+    for i in range(14, 2, -1):
+        series = (1 + series) * near / i
+    return xp.where(small, near * near / 2 * (1 + series), xp.expm1(x) - x)
 
 
 class UnitRow(NamedTuple):

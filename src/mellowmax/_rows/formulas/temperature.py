@@ -40,6 +40,7 @@ from .gaps import (
     Gaps,
     UnitRow,
     average_beyond,
+    beyond_first,
     boltzmann_weights,
     count,
     cumulants,
@@ -48,6 +49,7 @@ from .gaps import (
     gaps,
     heaviest,
     in_units,
+    log_of_mean,
     mellow_exponent,
     normalised,
     omega_slope,
@@ -297,6 +299,52 @@ def _relative_by_omega(
     return g.sign * by_strength * row.length * g.scale
 
 
+def _relative_by_prior(
+    xp: Namespace, q: Array, omega: Array, prior: Array | None, at: Array
+) -> Array:
+    """`(e^x - 1 - x pi / prior) / (omega^2 Var_pi(q))` with `x = omega (q - mm)`.
+
+    It is that of the series in a narrow row, and 0 where the policy does not move with `b`, and for
+    a weight of 0: an action that was left out.
+    """
+    g = gaps(xp, q, omega, prior)
+    row = unit_row(xp, g)
+    policy, deviation, variance, frozen = _moments(xp, g, row, at)
+    k = xp.where(row.narrow, 1.0, row.strength)
+    below = xp.where(policy > 0, deviation, row.unit - _average_gap(xp, g, row))
+    x = -k * xp.where(frozen, 0.0, below)
+    by_weight = beyond_first(xp, x) - x * xp.expm1(_log_over_prior(xp, g, at, policy))
+    if g.weightless is not None:
+        by_weight = xp.where(g.weightless, -1.0, by_weight)
+    by_weight = by_weight / (variance * k * k) * _parts_of_omega(xp, g)
+    by_weight = xp.where(frozen, 0.0, by_weight)
+    if truth(xp.any(row.narrow)) is not False:
+        series = row.strength * _parts_of_omega(xp, g) * _narrow_by_weight(xp, g, row)
+        by_weight = xp.where(row.narrow, series, by_weight)
+    if not g.ordinary and truth(xp.any(at < 0)) is not False:
+        far, share, _, spread = _tied_moments(xp, g, row, at)
+        above = _average_gap(xp, g, row) - row.unit
+        above = xp.where(far.actions, 0.0, above)
+        by_near = (xp.expm1(k * above) / k - above / _others(xp, g, far)) / spread
+        by_far = share / xp.where(share > 0, prior, 1.0) - 1 / k / spread
+        by_weight = xp.where(at < 0, -xp.where(far.actions, by_far, by_near), by_weight)
+    return by_weight if g.mask is None else xp.where(g.mask, by_weight, 0.0)
+
+
+def _log_over_prior(xp: Namespace, g: Gaps, at: Array, policy: Array) -> Array:
+    """The logarithm of `policy / prior`, to full accuracy where the two are nearly the same."""
+    exponent = policy_exponents(xp, g, at)
+    if g.infinite is not None:
+        exponent = xp.where(g.infinite, 0.0, exponent)
+    exponent = exponent - heaviest(xp, policy, exponent)
+    weight, below_one = xp.exp(exponent), xp.expm1(exponent)
+    if g.weightless is not None:
+        weight = xp.where(g.weightless, 0.0, weight)
+        below_one = xp.where(g.weightless, -1.0, below_one)
+    total, below_one = (add_up(xp, weighted(xp, g, part)) for part in (weight, below_one))
+    return exponent - log_of_mean(xp, total, below_one)
+
+
 def _apart(xp: Namespace, g: Gaps, at: Array, policy: Array) -> Array:
     """`softmax_omega(q) / pi - 1`, to full accuracy where the two are nearly the same.
 
@@ -334,6 +382,18 @@ def _narrow_by_unit(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
     series = by_skew / 24 - k * (by_fourth - 2 * skew * by_skew) / 48
     flat = ~xp.any(row.unit > 0, axis=0, keepdims=True)
     return xp.where(flat, 0.0, weighted(xp, g, series / count(xp, g)))
+
+
+def _narrow_by_weight(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
+    """The derivative of `_narrow_ratio` by the weights, over the strength, term by term."""
+    k, c, second, skew, kurtosis = _narrow_shape(xp, g, row)
+    by_second = c * c / second - 1  # over the second cumulant, as the others are
+    by_skew = c * by_second - 2 * c - skew - skew * by_second
+    by_fourth = c * c * by_second + c * c - 4 * c * skew - kurtosis - 3 * second
+    by_fourth = by_fourth - 6 * second * by_second - kurtosis * by_second
+    series = k * (by_fourth - 2 * skew * by_skew) / 48 - by_skew / 24
+    flat = ~xp.any(row.unit > 0, axis=0, keepdims=True)
+    return xp.where(flat, 0.0, series)
 
 
 def _moments(xp: Namespace, g: Gaps, row: UnitRow, at: Array) -> tuple[Array, Array, Array, Array]:
@@ -381,9 +441,10 @@ def _tied_moments(
 
 relative_by_q = RowFunction(_relative_by_q, has_extremes=True)
 relative_by_omega = RowFunction(_relative_by_omega, has_extremes=True)
+relative_by_prior = RowFunction(_relative_by_prior, has_extremes=True)
 relative_temperature = RowFunction(
     _relative_temperature,
-    (relative_by_q, relative_by_omega),
+    (relative_by_q, relative_by_omega, relative_by_prior),
     has_extremes=True,
     without_waiting=_in_fixed_steps,
 )

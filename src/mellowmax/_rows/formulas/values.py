@@ -16,6 +16,7 @@ from . import distributions
 from .gaps import (
     Gaps,
     boltzmann_weights,
+    count,
     gaps,
     gaps_to_best,
     mean_gap,
@@ -31,10 +32,18 @@ __all__ = [
     "boltzmann_by_q",
     "epsilon_greedy",
     "epsilon_greedy_by_epsilon",
+    "log_sum_exp",
+    "log_sum_exp_by_beta",
     "maximum",
     "mean",
     "mellowmax",
     "mellowmax_by_omega",
+    "mellowmax_by_prior",
+    "resmax",
+    "resmax_by_eta",
+    "resmax_by_q",
+    "sparsemax",
+    "sparsemax_by_beta",
 ]
 
 # Formulas.
@@ -64,6 +73,52 @@ def _boltzmann(xp: Namespace, q: Array, beta: Array, mask: Array | None) -> Arra
 def _mellowmax(xp: Namespace, q: Array, omega: Array, mask: Array | None) -> Array:
     g = gaps(xp, q, omega, mask)
     return value_at(g, mellow_gap(xp, g))
+
+
+def _log_sum_exp(xp: Namespace, q: Array, beta: Array, mask: Array | None) -> Array:
+    """Mellowmax of a sum in place of a mean."""
+    g = gaps(xp, q, beta, mask)
+    log_count = _log_count(xp, g)
+    over = xp.where(log_count > 0, log_count / g.strength, 0.0)
+    return value_at(g, mellow_gap(xp, g) - over)
+
+
+def _sparsemax(xp: Namespace, q: Array, beta: Array, mask: Array | None) -> Array:
+    """The best average value, with a bonus for a policy that spreads."""
+    g = gaps(xp, q, beta, mask)
+    policy = distributions.sparse_shares(xp, g)
+    return value_at(g, add_up(xp, policy * g.gap) - _sparse_bonus(xp, g, policy))
+
+
+def _resmax(xp: Namespace, q: Array, eta: Array, mask: Array | None) -> Array:
+    g = gaps(xp, q, eta, mask)
+    return value_at(g, add_up(xp, _resmax_lost(xp, g)))
+
+
+def _log_count(xp: Namespace, g: Gaps) -> Array:
+    """The logarithm of the number of actions that count, for each row."""
+    return xp.log(count(xp, g) + 0 * g.top)  # NaN stays NaN
+
+
+def _sparse_bonus(xp: Namespace, g: Gaps, policy: Array) -> Array:
+    """`(1 - sum(policy^2)) / 2` over the strength, in units of the gaps."""
+    spread = add_up(xp, policy * (1 - policy)) / 2
+    return xp.where(spread > 0, spread / g.strength, 0.0)
+
+
+def _resmax_lost(xp: Namespace, g: Gaps) -> Array:
+    """What each action takes from the maximum, its probability times its gap."""
+    n = count(xp, g)
+    weighed = g.strength * g.gap
+    overflows = weighed > xp.finfo(weighed.dtype).max / 4
+    lost = g.gap / (n + xp.where(overflows, 0.0, weighed))
+    lost = xp.where(overflows, 1 / g.strength, lost)
+    if g.infinite is not None:
+        lost = xp.where(g.infinite, 0.0, lost)
+    if g.weightless is None:
+        return lost
+    far = 1 / g.strength if g.mask is None else xp.where(g.mask, 1 / g.strength, 0.0)
+    return xp.where(g.weightless, far, lost)
 
 
 # Formulas of their derivatives. They are given the operator's value too, which they ignore.
@@ -112,10 +167,69 @@ def _mellowmax_by_omega(
     return slope * row.length * g.scale * row.length * g.scale
 
 
+def _mellowmax_by_prior(
+    xp: Namespace, q: Array, omega: Array, prior: Array | None, _: Array | None = None
+) -> Array:
+    """`(exp(omega (q - mm)) - 1) / omega`, which at 0 is `q - mm`; 0 for a weight of 0."""
+    g = gaps(xp, q, omega, prior)
+    above = mellow_gap(xp, g) - g.gap
+    flat = g.strength * g.range < xp.finfo(q.dtype).eps
+    strength = xp.where(flat, 1.0, g.strength)
+    by_weight = xp.where(flat, above, xp.expm1(strength * above) / strength)
+    if g.weightless is not None:  # an infinitely low action still counts
+        by_weight = xp.where(g.weightless & ~flat, -1 / strength, by_weight)
+        by_weight = by_weight if g.mask is None else xp.where(g.mask, by_weight, 0.0)
+    by_weight = by_weight if g.infinite is None else xp.where(g.infinite, 0.0, by_weight)
+    return g.sign * g.scale * by_weight / count(xp, g)
+
+
+def _log_sum_exp_by_beta(
+    xp: Namespace, q: Array, beta: Array, mask: Array | None, _: Array | None = None
+) -> Array:
+    """Minus the entropy of the policy, over the square of beta."""
+    g = gaps(xp, q, beta, mask)
+    policy = boltzmann_weights(xp, g)
+    some = policy > 0
+    entropy = -add_up(xp, xp.where(some, policy * xp.log(xp.where(some, policy, 1.0)), 0.0))
+    return xp.where(entropy > 0, -entropy / g.strength * g.scale / g.strength * g.scale, 0.0)
+
+
+def _sparsemax_by_beta(
+    xp: Namespace, q: Array, beta: Array, mask: Array | None, _: Array | None = None
+) -> Array:
+    """Minus the bonus over beta: how the policy moves does not matter, for it is the best one."""
+    g = gaps(xp, q, beta, mask)
+    bonus = _sparse_bonus(xp, g, distributions.sparse_shares(xp, g))
+    return xp.where(bonus > 0, -g.scale * bonus / g.strength * g.scale, 0.0)
+
+
+def _resmax_by_q(
+    xp: Namespace, q: Array, eta: Array, mask: Array | None, _: Array | None = None
+) -> Array:
+    """`n / (n + eta gap)^2`, and the rest for the best action; ties share equally."""
+    g = gaps(xp, q, eta, mask)
+    share = distributions.inverse_gaps(xp, g)
+    return distributions.rest_to_the_best(xp, g, share * (count(xp, g) * share))
+
+
+def _resmax_by_eta(
+    xp: Namespace, q: Array, eta: Array, mask: Array | None, _: Array | None = None
+) -> Array:
+    """`sum((gap / (n + eta gap))^2)`."""
+    g = gaps(xp, q, eta, mask)
+    lost = g.scale * _resmax_lost(xp, g)
+    return add_up(xp, lost * lost)
+
+
 epsilon_greedy_by_epsilon = RowFunction(_epsilon_greedy_by_epsilon)
 boltzmann_by_q = RowFunction(_boltzmann_by_q)
 boltzmann_by_beta = RowFunction(_boltzmann_by_beta)
+log_sum_exp_by_beta = RowFunction(_log_sum_exp_by_beta)
 mellowmax_by_omega = RowFunction(_mellowmax_by_omega)
+mellowmax_by_prior = RowFunction(_mellowmax_by_prior)
+resmax_by_eta = RowFunction(_resmax_by_eta)
+resmax_by_q = RowFunction(_resmax_by_q)
+sparsemax_by_beta = RowFunction(_sparsemax_by_beta)
 
 maximum = RowFunction(_maximum, [distributions.greedy])
 mean = RowFunction(_mean, [distributions.uniform])
@@ -125,7 +239,10 @@ epsilon_greedy = RowFunction(
 boltzmann = RowFunction(_boltzmann, [boltzmann_by_q, boltzmann_by_beta])
 mellowmax = RowFunction(
     _mellowmax,
-    [distributions.boltzmann, mellowmax_by_omega],
+    [distributions.boltzmann, mellowmax_by_omega, mellowmax_by_prior],
     on_accelerator=one_pass.mellowmax,
     quick=quick.mellowmax,
 )
+log_sum_exp = RowFunction(_log_sum_exp, [distributions.boltzmann, log_sum_exp_by_beta])
+resmax = RowFunction(_resmax, [resmax_by_q, resmax_by_eta])
+sparsemax = RowFunction(_sparsemax, [distributions.sparsemax, sparsemax_by_beta])

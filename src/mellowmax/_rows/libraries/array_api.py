@@ -2,6 +2,7 @@
 
 - `iterate`: a loop that leaves as soon as every row has converged;
 - `add_up`: a sum over actions;
+- `constant`: numbers that are not differentiated;
 - `power_of_two`: the bits of a number without its digits;
 - `uniform`: random numbers.
 
@@ -33,6 +34,7 @@ __all__ = [
     "Carry",
     "State",
     "add_up",
+    "constant",
     "decay",
     "iterate",
     "power_of_two",
@@ -136,6 +138,15 @@ def decay(xp: Namespace, x: Array) -> tuple[Array, Array]:
     return root * root, 2 * tanh / (1 - tanh) * (1 + root)
 
 
+def constant(xp: Namespace, x: Array) -> Array:
+    """The same numbers, which are constants to differentiation."""
+    if is_jax_namespace(xp):
+        import jax
+
+        return cast(Array, jax.lax.stop_gradient(x))
+    return cast(Any, x).detach() if is_torch_namespace(xp) else x
+
+
 def power_of_two(xp: Namespace, x: Array) -> Array:
     """The power of two next below each normal number: a constant to differentiation."""
     exponent = 0x7F80_0000 if xp.finfo(x.dtype).bits == 32 else 0x7FF0_0000_0000_0000
@@ -143,10 +154,10 @@ def power_of_two(xp: Namespace, x: Array) -> Array:
         import jax
 
         whole = xp.int32 if xp.finfo(x.dtype).bits == 32 else xp.int64
-        as_bits = jax.lax.bitcast_convert_type(cast(Any, jax.lax.stop_gradient(x)), whole)
+        as_bits = jax.lax.bitcast_convert_type(cast(Any, constant(xp, x)), whole)
         return jax.lax.bitcast_convert_type(as_bits & exponent, x.dtype)
     if is_torch_namespace(xp):
-        x = cast(Any, x).detach()
+        x = constant(xp, x)
     elif not (is_numpy_namespace(xp) or is_cupy_namespace(xp)):
         return xp.pow(xp.asarray(2.0, dtype=x.dtype), xp.floor(xp.log2(x)))
     whole = xp.int32 if xp.finfo(x.dtype).bits == 32 else xp.int64
