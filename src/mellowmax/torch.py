@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from . import policies
 from ._common.extras import needed_by
 from .softmax import EpsilonGreedy, Softmax
 
@@ -31,9 +32,9 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
     Action values are `[..., actions]`. Each method takes a mask of the actions that are allowed, of
     their shape or one that broadcasts to it: others get probability 0 and do not count.
 
-    The softmax's parameter is an attribute, such as `layer.omega`. A fixed one is a buffer. A
-    learnable one has to be positive, and stays so: its logarithm is what is learned, as the
-    parameter `log_omega`, and `layer.omega` is its present value, with gradients.
+    The softmax's parameter is an attribute, such as `layer.omega`. A fixed one is a buffer, and so
+    is a prior. A learnable one has to be positive, and stays so: its logarithm is what is learned,
+    as the parameter `log_omega`, and `layer.omega` is its present value, with gradients.
 
     Args:
         softmax: `Mellowmax(5.0)`, another, or one of your own.
@@ -61,6 +62,7 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
     learnable: bool
     _pair: Any
     _names: tuple[str, ...]
+    _learned: tuple[str, ...]
 
     def __init__(self, softmax: Softmax, *, learnable: bool = False) -> None:
         super().__init__()
@@ -69,13 +71,15 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
         self.learnable = learnable
         self._pair = softmax
         fields = (f for f in dataclasses.fields(softmax) if not f.metadata.get("static"))
-        self._names = tuple(field.name for field in fields)
-        if learnable and (not self._names or isinstance(softmax, EpsilonGreedy)):
+        given = (field.name for field in fields)
+        self._names = tuple(name for name in given if getattr(softmax, name) is not None)
+        self._learned = tuple(name for name in self._names if learnable and name != "prior")
+        if learnable and (not self._learned or isinstance(softmax, EpsilonGreedy)):
             raise ValueError(f"`learnable` must be False for {softmax!r}, got {learnable!r}")
         for name in self._names:
             value = torch.as_tensor(getattr(softmax, name), dtype=torch.get_default_dtype())
             value = value.detach().clone()
-            if not learnable:
+            if name not in self._learned:
                 self.register_buffer(name, value)
                 continue
             if not bool(torch.all((value > 0) & torch.isfinite(value))):
@@ -85,7 +89,7 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
 
     def __getattr__(self, name: str) -> object:
         """What a module has, and the present value of a learnable parameter."""
-        if name in self.__dict__.get("_names", ()) and self.learnable:
+        if name in self.__dict__.get("_learned", ()):
             return self._parameter(name)
         return super().__getattr__(name)
 
@@ -101,7 +105,9 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
         return pair
 
     def _parameter(self, name: str) -> torch.Tensor:
-        return getattr(self, f"log_{name}").exp() if self.learnable else getattr(self, name)
+        if name in self._learned:
+            return getattr(self, f"log_{name}").exp()
+        return super().__getattr__(name)
 
     def forward(self, q: torch.Tensor, where: torch.Tensor | None = None) -> torch.Tensor:
         """The log-probabilities of the actions."""
@@ -114,6 +120,16 @@ class SoftmaxLayer(torch.nn.Module):  # type: ignore[misc]
     def value(self, q: torch.Tensor, where: torch.Tensor | None = None) -> torch.Tensor:
         """One value for each row: the expected value of the policy, for targets of Q-learning."""
         return self.softmax.value(q, where=where)
+
+    def entropy(self, q: torch.Tensor, where: torch.Tensor | None = None) -> torch.Tensor:
+        """The entropy of each row's policy, with gradients where a probability is 0 too."""
+        return policies.entropy(self.policy(q, where=where))
+
+    def kl(
+        self, q: torch.Tensor, prior: torch.Tensor, where: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """How far each row's policy is from a prior: their Kullback-Leibler divergence."""
+        return policies.kl(self.policy(q, where=where), prior)
 
     def distribution(
         self, q: torch.Tensor, where: torch.Tensor | None = None

@@ -22,13 +22,15 @@ from .._common.private_names import write_programs_whole
 from .._common.signals import exit_code, say_stopped
 from .._common.terminal import say, say_error
 from .._common.text import visible
-from ..softmax import SOFTMAXES, Softmax
+from ..softmax import OTHERS, SOFTMAXES, Softmax
 from .error_names import with_flags
 
 __all__ = [
     "INTERRUPTED",
+    "KINDS",
     "RESUMES",
     "SOFTMAX_NAMES",
+    "WITH_PRIOR",
     "check_choice",
     "choose_softmax",
     "errors_in_one_sentence",
@@ -49,7 +51,14 @@ NO_MISTAKE = {
     if hasattr(errno, name)
 }
 """Errors of the system that no other argument would help against."""
-SOFTMAX_NAMES = f"one of {', '.join(SOFTMAXES)}"
+KINDS = {**SOFTMAXES, **OTHERS}
+"""All softmaxes, by the names that options use."""
+WITH_PRIOR = [
+    name
+    for name, kind in KINDS.items()
+    if any(field.name == "prior" for field in dataclasses.fields(kind))  # type: ignore[arg-type]
+]
+SOFTMAX_NAMES = f"one of {', '.join(KINDS)}"
 
 
 def check_choice(option: str, value: str, choices: Collection[str]) -> None:
@@ -58,17 +67,31 @@ def check_choice(option: str, value: str, choices: Collection[str]) -> None:
         raise ValueError(f"`{option}` must be one of {', '.join(choices)}, got {value!r}")
 
 
-def choose_softmax(name: str, parameter: float | None) -> Softmax:
-    """The softmax that `--softmax` and `--parameter` name."""
-    check_choice("--softmax", name, SOFTMAXES)
-    kind = SOFTMAXES[name]
-    if not dataclasses.fields(kind):  # type: ignore[arg-type]
+def choose_softmax(name: str, parameter: float | None, prior: str | None = None) -> Softmax:
+    """The softmax that `--softmax`, `--parameter` and `--prior` name."""
+    check_choice("--softmax", name, KINDS)
+    kind = KINDS[name]
+    fields = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    if prior is not None and "prior" not in fields:
+        rule = f"must be given only for {' and '.join(WITH_PRIOR)}"
+        raise ValueError(f"`--prior` {rule}, got {prior!r} for {name}")
+    if not fields:
         if parameter is not None:
             raise ValueError(f"`--parameter` must not be given for {name}, got {parameter:g}")
         return kind()
     if parameter is None:
         raise ValueError(f"`--parameter` must be given for {name}, got none")
-    return kind(parameter)  # type: ignore[call-arg]
+    more = {} if prior is None else {"prior": _weights(prior)}
+    return kind(parameter, **more)  # type: ignore[call-arg]
+
+
+def _weights(text: str) -> list[float]:
+    """The numbers of `--prior`, such as `0.5,0.25,0.25`."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        rule = "must be numbers with commas between them, such as 0.5,0.25,0.25"
+        raise ValueError(f"`--prior` {rule}, got {text!r}") from error
 
 
 @contextlib.contextmanager

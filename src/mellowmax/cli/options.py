@@ -79,7 +79,7 @@ Force: TypeAlias = Annotated[
     bool, typer.Option("--force", help="Replace files that this command did not write.")
 ]
 Parameter: TypeAlias = Annotated[
-    float | None, typer.Option(help="The softmax's parameter: epsilon, beta or omega.")
+    float | None, typer.Option(help="The softmax's parameter: epsilon, beta, omega or eta.")
 ]
 AsJson: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")

@@ -15,9 +15,10 @@ import typer
 from .._common import npz
 from .._common.files import check_output
 from .._common.signals import early_end
-from ..softmax import SOFTMAXES
 from .console import (
+    KINDS,
     SOFTMAX_NAMES,
+    WITH_PRIOR,
     choose_softmax,
     errors_in_one_sentence,
     exit_interrupted,
@@ -53,9 +54,16 @@ def solve(
     ],
     softmax: Annotated[
         str,
-        typer.Option(help=f"The softmax: {SOFTMAX_NAMES}.", autocompletion=completion(SOFTMAXES)),
+        typer.Option(help=f"The softmax: {SOFTMAX_NAMES}.", autocompletion=completion(KINDS)),
     ] = DEFAULT,
     parameter: Parameter = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Weights of the actions, such as 0.5,0.25,0.25, for {' or '.join(WITH_PRIOR)}.",
+            show_default="equal ones",
+        ),
+    ] = None,
     method: Annotated[
         str,
         typer.Option(help=f"One of {', '.join(METHODS)}.", autocompletion=completion(METHODS)),
@@ -85,6 +93,8 @@ def solve(
 
     Example: mellowmax solve model.npz --softmax max --csv solution.csv
 
+    Example: mellowmax solve Taxi-v3 --softmax free-energy --parameter 5 --prior 4,4,4,4,1,1
+
     For a small model, the values and the policy are printed. The file has `q`, `value`, `policy`,
     `allowed` and the printed numbers. `numpy.load` reads it, `mellowmax show` prints it. With
     `--csv`, a spreadsheet has a row for each state and action: is it allowed, its value `q` (-inf
@@ -93,7 +103,7 @@ def solve(
     a wrong argument.
     """
     with errors_in_one_sentence():
-        pair = choose_softmax(_one_name(softmax, operator), parameter)
+        pair = choose_softmax(_one_name(softmax, operator), parameter, prior)
         check_output(
             "--out", out, lambda path: npz.kind_of(path) == "solution", source=model, force=force
         )

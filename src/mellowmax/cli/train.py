@@ -17,8 +17,8 @@ import typer
 
 from .._common.files import check_directory
 from .._common.signals import early_end
-from ..softmax import SOFTMAXES
 from .console import (
+    KINDS,
     RESUMES,
     SOFTMAX_NAMES,
     check_choice,
@@ -82,7 +82,7 @@ def train(
         str,
         typer.Option(
             help=f"The last layer of reinforce, the operator in dqn's targets: {SOFTMAX_NAMES}.",
-            autocompletion=completion(SOFTMAXES),
+            autocompletion=completion(KINDS),
         ),
     ] = "mellowmax",
     parameter: Parameter = None,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from .._common.shown import shown
 from .._common.text import shortened, visible
-from ..softmax import SOFTMAXES, Softmax
+from ..softmax import OTHERS, SOFTMAXES, Softmax
 from .dqn import Dqn
 from .environment import PlayableEnvironment
 from .learner import Learner
@@ -40,7 +40,7 @@ MOST_SHOWN = 6
 LONGEST = 200
 """The most characters of a setting in a message."""
 KINDS: dict[str, type[Softmax]] = {
-    **{kind.__name__: kind for kind in SOFTMAXES.values()},
+    **{kind.__name__: kind for kind in (*SOFTMAXES.values(), *OTHERS.values())},
     HeldTemperature.__name__: HeldTemperature,
 }
 """The softmaxes of the library by the names of their classes, by which files name them; other
@@ -199,7 +199,7 @@ def parameter_names(settings: Mapping[str, Any]) -> list[str]:
         )
     kind = KINDS[settings["softmax"]]
     assert dataclasses.is_dataclass(kind)
-    return [field.name for field in dataclasses.fields(kind)]
+    return [field.name for field in dataclasses.fields(kind) if not field.kw_only]
 
 
 def _as_typed(values: npt.NDArray[Any]) -> str:

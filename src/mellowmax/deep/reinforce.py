@@ -323,8 +323,8 @@ def reinforce(
         reason = "whose gradient is 0 wherever it exists, so that REINFORCE learns nothing"
         raise ValueError(f"{rule}; got {softmax!r}, {reason}")
     if not through_temperature:
-        if type(softmax) is not Mellowmax:
-            rule = "`through_temperature` must be True for a softmax other than Mellowmax"
+        if type(softmax) is not Mellowmax or softmax.prior is not None:
+            rule = "`through_temperature` must be True for a softmax other than Mellowmax(omega)"
             raise ValueError(f"{rule}, got False for {softmax!r}")
         softmax = HeldTemperature(softmax.omega)
     if isinstance(baseline, str) and baseline in FORMER_BASELINES:

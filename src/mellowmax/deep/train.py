@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from .._common import checks
 from .._common.locks import only_one
+from .._common.parameters import map_parameters, parameter_shapes
 from .._common.runs import (
     devices_of,
     gather_settings,
@@ -130,7 +131,7 @@ def train(
     if callback is not None:
         checks.function("callback", callback, "a function or None")
     directory = None if checkpoint is None else checks.file_path("checkpoint", checkpoint)
-    settings = settings_shape([np.shape(x) for x in jax.tree.leaves(learner)])
+    settings = settings_shape(parameter_shapes(learner))
     numbers = run_numbers(runs)
     setting = setting_of_each_run(settings, len(numbers))
     everyone = devices_of(devices)
@@ -143,7 +144,7 @@ def train(
         assert dataclasses.is_dataclass(learner)
         learner = dataclasses.replace(learner, discount=made.discount)
     lanes = Lanes(
-        jax.tree.map(lambda leaf: gather_settings(leaf, settings, setting), learner),
+        map_parameters(lambda x, inner: gather_settings(x, settings, setting, inner), learner),
         key_data(seed, settings)[setting],
         np.tile(numbers, len(setting) // len(numbers)),
     )

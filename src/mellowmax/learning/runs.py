@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from .._common.parameters import map_parameters, parameter_shapes
 from .._common.runs import gather_settings, key_data, setting_of_each_run, settings_shape
 from .._typing import ArrayLike, Key, Shape
 from ..softmax import Softmax
@@ -50,12 +51,14 @@ class Schedules(NamedTuple):
     def apply(self, runs: Runs, step: jax.Array) -> Learner:
         """The learner of each run after `step` updates."""
 
-        def gather(leaf: ArrayLike) -> jax.Array:
-            grid = jnp.broadcast_to(jnp.asarray(leaf, jnp.float32), self.settings)
-            return grid.reshape(-1)[runs.setting]
+        def gather(leaf: ArrayLike, inner: int) -> jax.Array:
+            value = jnp.asarray(leaf, jnp.float32)
+            own = value.shape[value.ndim - inner :]
+            grid = jnp.broadcast_to(value, self.settings + own)
+            return grid.reshape(-1, *own)[runs.setting]
 
-        given = {
-            name: jax.tree.map(gather, schedule(step))
+        given: dict[str, Any] = {
+            name: map_parameters(gather, schedule(step))
             for name, schedule in (("softmax", self.softmax), ("learning_rate", self.learning_rate))
             if schedule is not None
         }
@@ -65,12 +68,12 @@ class Schedules(NamedTuple):
 def settings_of(learner: Learner, n_states: int, n_actions: int) -> Shape:
     """The shape of the grid of settings that a learner has, with tables `[S, A]`."""
     now = jax.eval_shape(learner.at, jnp.int32(0)) if _scheduled(learner) else learner
-    parameters = jax.tree.leaves((now.softmax, now.learning_rate, learner.discount))
+    parameters = parameter_shapes((now.softmax, now.learning_rate, learner.discount))
     initial = np.shape(learner.initial)
     if initial and initial[-2:] != (n_states, n_actions):
         rule = f"`initial` must be a number or have the shape (..., {n_states}, {n_actions})"
         raise ValueError(f"{rule}, got {initial}")
-    return settings_shape([*map(np.shape, parameters), initial[:-2]])
+    return settings_shape([*parameters, initial[:-2]])
 
 
 def _scheduled(learner: Learner) -> bool:
@@ -96,7 +99,7 @@ def runs_of(
     assert learner.discount is not None
     softmax, rate = learner.softmax, learner.learning_rate
     constants: dict[str, Any] = {
-        "softmax": jax.tree.map(gather, softmax) if isinstance(softmax, Softmax) else None,
+        "softmax": map_parameters(gather, softmax) if isinstance(softmax, Softmax) else None,
         "learning_rate": None if callable(rate) else gather(rate),
         "discount": gather(learner.discount),
         "initial": gather(learner.initial, inner=2),

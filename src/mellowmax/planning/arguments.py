@@ -4,25 +4,55 @@ from __future__ import annotations
 
 import jax
 import numpy as np
+import numpy.typing as npt
 from jax.sharding import Mesh
 
 from .._common import checks
+from .._common.parameters import map_parameters
+from .._typing import Floats
 from ..mdp import MDP
 from ..softmax import Softmax
 from .devices import STATES, mesh_of_one
 
-__all__ = ["check_callback", "check_softmax", "mesh_of"]
+__all__ = ["check_callback", "check_softmax", "mesh_of", "prior_of_states"]
 
 
 def check_softmax(softmax: object, mdp: MDP) -> None:
-    """Raise unless it is a softmax with one parameter, or one for each state."""
+    """Raise unless it is a softmax whose parameters are numbers, or one for each state.
+
+    A prior is one for all states, or one for each.
+    """
     checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
-    for leaf in jax.tree.leaves(softmax):
-        if np.ndim(leaf) and len(leaf) != mdp.n_states:
+
+    def check(x: npt.ArrayLike, inner: int) -> None:
+        shape, states, actions = np.shape(x), mdp.n_states, mdp.n_actions
+        if inner:
+            if shape not in ((actions,), (states, actions)):
+                rule = f"must have a prior with the shape ({actions},) or ({states}, {actions})"
+                raise ValueError(f"`softmax` {rule}, got the shape {shape}")
+            prior_of_states(np.asarray(x), mdp)
+        elif shape and shape[0] != states:
             raise ValueError(
-                f"`softmax` must have one parameter, or one for each of the {mdp.n_states} states, "
-                f"got the shape {np.shape(leaf)}"
+                f"`softmax` must have one parameter, or one for each of the {states} states, "
+                f"got the shape {shape}"
             )
+
+    map_parameters(check, softmax)
+
+
+def prior_of_states(prior: Floats, mdp: MDP) -> Floats:
+    """A prior `[S, A]`: that of a state without actions does not matter, and is of ones.
+
+    Raises:
+        ValueError: for a state that has no weight on an action that can be taken.
+    """
+    weights = np.broadcast_to(prior.astype(np.float64), mdp.available.shape)
+    none = ~np.any(mdp.available & (weights > 0), axis=1)
+    wrong = np.asarray(none & mdp.available.any(1))
+    if wrong.any():
+        rule = "must have a weight above 0 for an action that can be taken"
+        raise ValueError(f"`prior` {rule}, got none in state {int(np.argmax(wrong))}")
+    return np.where(np.expand_dims(none, 1), 1.0, weights)
 
 
 def check_callback(callback: object) -> None:

@@ -18,9 +18,11 @@ import numpy.typing as npt
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
+from .._common.parameters import map_parameters
 from .._typing import Floats
 from ..mdp import MDP
 from ..softmax import Max, Softmax
+from .arguments import prior_of_states
 from .devices import STATES, fetch, on_every_device, place_array, place_scalar, states_last
 
 __all__ = ["Model", "Problem", "place"]
@@ -73,9 +75,14 @@ class Problem:
     @classmethod
     def of(cls, mdp: MDP, softmax: Softmax, mesh: Mesh) -> Self:
         """Place an MDP and a softmax, which may have a parameter for each state."""
-        placed = jax.tree.map(
-            lambda x: place_array(np.asarray(x), mesh) if np.ndim(x) else np.float64(x), softmax
-        )
+
+        def placed_parameter(x: npt.ArrayLike, inner: int) -> jax.Array | np.float64:
+            array = np.asarray(x)
+            if inner:
+                return place_array(prior_of_states(array, mdp), mesh)
+            return place_array(array, mesh) if array.ndim else np.float64(array)
+
+        placed = map_parameters(placed_parameter, softmax)
         return cls(mdp, softmax, mesh, place(mdp, mesh), placed)
 
     def call(

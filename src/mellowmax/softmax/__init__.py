@@ -25,6 +25,7 @@ from .base import Softmax
 from .regularised import FreeEnergy, LogSumExp, Sparsemax
 
 __all__ = [
+    "OTHERS",
     "SOFTMAXES",
     "Boltzmann",
     "EpsilonGreedy",
@@ -46,3 +47,11 @@ SOFTMAXES: dict[str, type[Softmax]] = {
     "mellowmax": Mellowmax,
 }
 """The paper's softmaxes, by the names that the command line and the experiments use."""
+
+OTHERS: dict[str, type[Softmax]] = {
+    "log-sum-exp": LogSumExp,
+    "free-energy": FreeEnergy,
+    "sparsemax": Sparsemax,
+    "resmax": Resmax,
+}
+"""Those that the paper does not have, by the names that the command line uses."""

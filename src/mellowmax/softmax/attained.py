@@ -186,7 +186,7 @@ class Mellowmax(WithPrior, Softmax):
 
     omega: Any
     """How near to the maximum: any number, or an array of them."""
-    prior: Any = None
+    prior: Any = dataclasses.field(default=None, kw_only=True)
     """A weight for each action, on the last axis of an array; None for equal ones."""
 
     def __post_init__(self) -> None:

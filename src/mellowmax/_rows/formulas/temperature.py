@@ -308,6 +308,7 @@ def _relative_by_prior(
     a weight of 0: an action that was left out.
     """
     g = gaps(xp, q, omega, prior)
+    assert g.prior is not None
     row = unit_row(xp, g)
     policy, deviation, variance, frozen = _moments(xp, g, row, at)
     k = xp.where(row.narrow, 1.0, row.strength)
@@ -326,7 +327,7 @@ def _relative_by_prior(
         above = _average_gap(xp, g, row) - row.unit
         above = xp.where(far.actions, 0.0, above)
         by_near = (xp.expm1(k * above) / k - above / _others(xp, g, far)) / spread
-        by_far = share / xp.where(share > 0, prior, 1.0) - 1 / k / spread
+        by_far = share / xp.where(share > 0, g.prior, 1.0) - 1 / k / spread
         by_weight = xp.where(at < 0, -xp.where(far.actions, by_far, by_near), by_weight)
     return by_weight if g.mask is None else xp.where(g.mask, by_weight, 0.0)
 

@@ -143,7 +143,8 @@ def constant(xp: Namespace, x: Array) -> Array:
     if is_jax_namespace(xp):
         import jax
 
-        return cast(Array, jax.lax.stop_gradient(x))
+        stopped: Array = jax.lax.stop_gradient(x)
+        return stopped
     return cast(Any, x).detach() if is_torch_namespace(xp) else x
 
 

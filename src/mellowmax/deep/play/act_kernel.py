@@ -15,7 +15,8 @@ from jax import lax
 
 from ..._rows.libraries.pallas import in_kernel
 from ...policies import choose
-from ..network import Network, Policy
+from ...softmax import SOFTMAXES
+from ..network import HeldTemperature, Network, Policy
 
 __all__ = ["act", "act_in_kernel"]
 
@@ -45,13 +46,13 @@ def _one_by_one(policies: Policy, uniforms: jax.Array, observations: jax.Array) 
 
 def _fits(policies: Policy, observations: jax.Array) -> bool:
     """Can a kernel hold such policies? All sizes must be powers of two, and the weights few."""
-    library = __name__.partition(".")[0]
-    own = type(policies.softmax).__module__.partition(".")[0] == library
+    tried = type(policies.softmax) in (*SOFTMAXES.values(), HeldTemperature)
+    tried = tried and getattr(policies.softmax, "prior", None) is None
     arrays = [*jax.tree.leaves(policies), observations]
     sizes = [n for x in arrays for n in x.shape[1:]]
     numbers = sum(math.prod(x.shape[1:]) for x in arrays)
     return (
-        own
+        tried
         and all(x.dtype == jnp.float32 for x in arrays)
         and all(n & (n - 1) == 0 for n in sizes)
         and numbers <= MOST_NUMBERS

@@ -27,6 +27,7 @@ from typing import Self
 import jax
 import numpy as np
 
+from ..._common.parameters import map_parameters
 from ..._common.threads import on_all_cores
 from ..._fixed_points.maps import SAME_POINT, index_of, newton_step, spectral_radius
 from ..._typing import ArrayLike, Bools, Floats, Integers
@@ -178,7 +179,13 @@ class _Search:
 
     def softmax_of(self, owner: Integers) -> Softmax:
         """The softmax with the parameters of its MDP for each of B."""
-        return jax.tree.map(lambda x: x[owner, None] if np.ndim(x) else x, self.softmax)
+        n_actions = self.model.rewards.shape[-1]
+
+        def of_each(x: Floats, inner: int) -> Floats:
+            each = x[owner, None] if np.ndim(x) else x
+            return each[..., :n_actions] if inner else each
+
+        return map_parameters(of_each, self.softmax)
 
     def sweep(self, owner: Integers, v: Floats) -> tuple[Floats, Floats]:
         """The action values `[B, S, A]`, and how a sweep changes the state values, `[B, S]`."""

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Self
 
-import jax
 import numpy as np
 
 from ..._common import checks
+from ..._common.parameters import map_parameters
 from ..._typing import ArrayLike, Bools, Floats, Integers
 from ...mdp import MDP
 from ...softmax import Softmax
@@ -126,16 +126,22 @@ def discount_of_each(batch: Batch, discount: ArrayLike | None, *, below_one: boo
 
 
 def softmax_of_each(batch: Batch, softmax: Softmax) -> Softmax:
-    """The softmax with a parameter `[N]` for each MDP."""
+    """The softmax with a parameter `[N]` for each MDP, and with a prior `[N, A]`."""
     checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
 
-    def of_each(parameter: ArrayLike) -> Floats:
+    n_actions = batch.rewards.shape[-1]
+
+    def of_each(parameter: ArrayLike, inner: int) -> Floats:
         given = np.asarray(parameter, np.float64)
-        if given.shape not in ((), (len(batch),)):
+        own = given.shape[given.ndim - inner :]
+        if inner and own != (n_actions,):
+            rule = f"`softmax` must have a prior with the {n_actions} actions of the batch last"
+            raise ValueError(f"{rule}, got the shape {given.shape}")
+        if given.shape[: given.ndim - inner] not in ((), (len(batch),)):
             raise ValueError(
                 f"`softmax` must have one parameter or one for each of the {len(batch)} MDPs, "
                 f"got the shape {given.shape}"
             )
-        return np.broadcast_to(given, len(batch))
+        return np.broadcast_to(given, (len(batch), *own))
 
-    return jax.tree.map(of_each, softmax)
+    return map_parameters(of_each, softmax)
