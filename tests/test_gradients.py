@@ -23,6 +23,9 @@ PARAMETERS = [-3.0, -1e-3, 1e-3, 0.4, 16.55]
 OPERATORS = {
     "boltzmann": (mm.boltzmann, mm.boltzmann_gradient, mm.boltzmann_parameter_gradient),
     "mellowmax": (mm.mellowmax, mm.mellowmax_gradient, mm.mellowmax_parameter_gradient),
+    "log_sum_exp": (mm.log_sum_exp, mm.boltzmann_policy, mm.log_sum_exp_parameter_gradient),
+    "sparsemax": (mm.sparsemax, mm.sparsemax_policy, mm.sparsemax_parameter_gradient),
+    "resmax": (mm.resmax, mm.resmax_gradient, mm.resmax_parameter_gradient),
     "mellowmax_temperature": (
         mm.mellowmax_temperature,
         mm.mellowmax_temperature_gradient,
@@ -79,9 +82,32 @@ def of_numbers(name):
         total = mpmath.fsum(w * v for w, v in zip(weights, q, strict=True))
         return total / mpmath.fsum(weights)
 
+    def log_sum_exp(q, beta):
+        return mellowmax(q, beta) + mpmath.log(len(q)) / beta
+
+    def sparsemax(q, beta):
+        if beta < 0:
+            return -sparsemax([-v for v in q], -beta)
+        z = sorted((beta * v for v in q), reverse=True)
+        sums = [mpmath.fsum(z[: k + 1]) for k in range(len(z))]
+        size = max(k + 1 for k in range(len(z)) if 1 + (k + 1) * z[k] > sums[k])
+        threshold = (sums[size - 1] - 1) / size
+        policy = [max(beta * v - threshold, mpmath.mpf(0)) for v in q]
+        earned = mpmath.fsum(p * v for p, v in zip(policy, q, strict=True))
+        return earned + (1 - mpmath.fsum(p * p for p in policy)) / (2 * beta)
+
+    def resmax(q, eta):
+        if eta < 0:
+            return -resmax([-v for v in q], -eta)
+        gaps = [max(q) - v for v in q]
+        return max(q) - mpmath.fsum(gap / (len(q) + eta * gap) for gap in gaps)
+
     return {
         "boltzmann": boltzmann,
+        "log_sum_exp": log_sum_exp,
         "mellowmax": mellowmax,
+        "resmax": resmax,
+        "sparsemax": sparsemax,
         "mellowmax_temperature": exact_temperature,
     }[name]
 

@@ -29,8 +29,14 @@ OPERATORS = {
     "boltzmann": (mm.boltzmann, (3.0,)),
     "mellowmax": (mm.mellowmax, (3.0,)),
     "mellowmax_temperature": (mm.mellowmax_temperature, (3.0,)),
+    "log_sum_exp": (mm.log_sum_exp, (3.0,)),
+    "sparsemax": (mm.sparsemax, (3.0,)),
+    "resmax": (mm.resmax, (3.0,)),
     "epsilon_greedy_parameter_gradient": (mm.epsilon_greedy_parameter_gradient, (0.3,)),
     "boltzmann_parameter_gradient": (mm.boltzmann_parameter_gradient, (3.0,)),
+    "log_sum_exp_parameter_gradient": (mm.log_sum_exp_parameter_gradient, (3.0,)),
+    "sparsemax_parameter_gradient": (mm.sparsemax_parameter_gradient, (3.0,)),
+    "resmax_parameter_gradient": (mm.resmax_parameter_gradient, (3.0,)),
     "mellowmax_parameter_gradient": (mm.mellowmax_parameter_gradient, (3.0,)),
     "mellowmax_temperature_parameter_gradient": (
         mm.mellowmax_temperature_parameter_gradient,
@@ -44,18 +50,24 @@ POLICIES = {
     "boltzmann_gradient": (mm.boltzmann_gradient, (3.0,)),
     "mellowmax_gradient": (mm.mellowmax_gradient, (3.0,)),
     "mellowmax_temperature_gradient": (mm.mellowmax_temperature_gradient, (3.0,)),
+    "resmax_gradient": (mm.resmax_gradient, (3.0,)),
     "greedy_policy": (mm.greedy_policy, ()),
     "uniform_policy": (mm.uniform_policy, ()),
     "epsilon_greedy_policy": (mm.epsilon_greedy_policy, (0.3,)),
     "boltzmann_policy": (mm.boltzmann_policy, (3.0,)),
     "mellowmax_policy": (mm.mellowmax_policy, (3.0,)),
+    "sparsemax_policy": (mm.sparsemax_policy, (3.0,)),
+    "resmax_policy": (mm.resmax_policy, (3.0,)),
     "greedy_log_policy": (mm.greedy_log_policy, ()),
     "uniform_log_policy": (mm.uniform_log_policy, ()),
     "epsilon_greedy_log_policy": (mm.epsilon_greedy_log_policy, (0.3,)),
     "boltzmann_log_policy": (mm.boltzmann_log_policy, (3.0,)),
     "mellowmax_log_policy": (mm.mellowmax_log_policy, (3.0,)),
+    "sparsemax_log_policy": (mm.sparsemax_log_policy, (3.0,)),
+    "resmax_log_policy": (mm.resmax_log_policy, (3.0,)),
 }
 ALL = OPERATORS | POLICIES
+OF_POLICIES = {"sample", "choose", "entropy", "kl"}
 every = pytest.mark.parametrize("name", ALL)
 OF_MELLOWMAX = [name for name in ALL if name.startswith("mellowmax")]
 SLOW = {*OF_MELLOWMAX} - {"mellowmax", "mellowmax_policy"}
@@ -126,7 +138,7 @@ def masked(name, library, q, parameters, mask):
 def test_the_table_of_functions_is_complete():
     from mellowmax import operators, policies
 
-    assert set(ALL) == {*operators.__all__, *policies.__all__} - {"sample", "choose"}
+    assert set(ALL) == {*operators.__all__, *policies.__all__} - OF_POLICIES
 
 
 def test_operators_equal_their_definitions():

@@ -13,7 +13,17 @@ from array_api_compat import array_namespace
 import mellowmax as mm
 from helpers.libraries import needs_torch
 
-PAIRS = [mm.Max(), mm.Mean(), mm.EpsilonGreedy(0.2), mm.Boltzmann(4.0), mm.Mellowmax(4.0)]
+PAIRS = [
+    mm.Max(),
+    mm.Mean(),
+    mm.EpsilonGreedy(0.2),
+    mm.Boltzmann(4.0),
+    mm.Mellowmax(4.0),
+    mm.FreeEnergy(4.0),
+    mm.LogSumExp(4.0),
+    mm.Sparsemax(4.0),
+    mm.Resmax(4.0),
+]
 pairs = pytest.mark.parametrize("softmax", PAIRS, ids=str)
 Q = np.random.default_rng(0).normal(size=(6, 3))
 
@@ -25,6 +35,10 @@ def test_they_print_as_they_are_written():
         "EpsilonGreedy(epsilon=0.2)",
         "Boltzmann(beta=4.0)",
         "Mellowmax(omega=4.0)",
+        "FreeEnergy(beta=4.0)",
+        "LogSumExp(beta=4.0)",
+        "Sparsemax(beta=4.0)",
+        "Resmax(eta=4.0)",
     ]
     assert all(eval(repr(pair), vars(mm)) == pair for pair in PAIRS)
     assert str(mm.Mellowmax(np.float32(0.5))) == "Mellowmax(omega=0.5)"

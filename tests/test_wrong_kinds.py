@@ -44,7 +44,7 @@ if torch:
 
 NUMBERS, CALLABLE = {"0-d", "tensor", "empty"}, {"function", "class"}
 FINE = {
-    "beta omega epsilon final learning_rate discount target initial uniform": NUMBERS,
+    "beta omega eta epsilon final learning_rate discount target initial uniform": NUMBERS,
     "callback environment family make pilot report transition": CALLABLE,
     "sarsa.softmax expected_sarsa.softmax q_learning.softmax": {"function"},
     "sarsa.learning_rate expected_sarsa.learning_rate q_learning.learning_rate": NUMBERS | CALLABLE,
@@ -66,16 +66,18 @@ ANYTHING = object()
 def of_arrays():
     for name in mm.__all__:
         function = getattr(mm, name)
-        if inspect.isfunction(function) and name not in ("choose", "sample"):
+        if inspect.isfunction(function) and name not in ("choose", "sample", "entropy", "kl"):
             required = [one.name for one in parameters(function) if one.default is one.empty]
             yield function, dict.fromkeys(required, 0.5) | {"q": Q}
+    yield mm.entropy, {"policy": POLICY}
+    yield mm.kl, {"policy": POLICY, "prior": POLICY}
     yield mm.sample, {"key": 0, "policy": POLICY}
     yield mm.choose, {"policy": POLICY, "uniform": np.array([0.3, 0.6])}
 
 
 def of_softmaxes():
-    for kind in mm.SOFTMAXES.values():
-        given = {one.name: 0.5 for one in parameters(kind)}
+    for kind in (*mm.SOFTMAXES.values(), *mm.OTHERS.values()):
+        given = {one.name: 0.5 for one in parameters(kind) if one.default is one.empty}
         pair = kind(**given)
         yield kind, given
         for method in (pair.value, pair.policy, pair.log_policy, pair.gradient):

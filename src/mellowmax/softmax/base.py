@@ -120,7 +120,8 @@ class Softmax(ABC):
         value = self.value(q, axis=axis, where=where)
         xp = array_namespace(value) if is_array_api_obj(value) else np
         if self.attained:
-            return cast(ArrayT, xp.zeros_like(value)[()])
+            nothing = xp.zeros_like(value)
+            return cast(ArrayT, nothing if nothing.ndim else nothing[()])
         policy = self.policy(q, axis=axis, where=where)
         taken = xp.where(policy > 0, array_if_lists(q), 0.0)  # 0 times -inf is 0 here
         return cast(ArrayT, value - xp.sum(policy * taken, axis=from_the_end(axis, q)))
