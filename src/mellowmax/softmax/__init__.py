@@ -54,4 +54,4 @@ OTHERS: dict[str, type[Softmax]] = {
     "sparsemax": Sparsemax,
     "resmax": Resmax,
 }
-"""Those that the paper does not have, by the names that the command line uses."""
+"""Softmaxes that the paper does not have, by the names that the command line uses."""

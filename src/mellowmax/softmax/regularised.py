@@ -61,9 +61,10 @@ class LogSumExp(_Logit):
     `log(n) / beta` that n actions of one value are worth more than one of them.
 
     That constant counts. It is paid again in every step: an agent is paid to go on. In a state with
-    four actions, each of which costs 1, and one of which ends the episode, log-sum-exp at 1 (discount
-    0.99) leaves with a probability of 2e-5, the free energy with 0.72, and mellowmax with 0.48. The
-    values differ by a constant only where all states have equally many actions and no episode ends.
+    four actions, each of which costs 1, and one of which ends the episode, log-sum-exp at 1
+    (discount 0.99) leaves with a probability of 2e-5, the free energy with 0.72, and mellowmax with
+    0.48. The values differ by a constant only where all states have equally many actions and no
+    episode ends.
 
     Examples:
         >>> softmax = LogSumExp(2.0)
