@@ -103,7 +103,7 @@ def _log_count(xp: Namespace, g: Gaps) -> Array:
 def _sparse_bonus(xp: Namespace, g: Gaps, policy: Array) -> Array:
     """`(1 - sum(policy^2)) / 2` over the strength, in units of the gaps."""
     spread = add_up(xp, policy * (1 - policy)) / 2
-    return xp.where(spread > 0, spread / g.strength, 0.0)
+    return xp.where(spread == 0, 0.0, spread / g.strength)
 
 
 def _resmax_lost(xp: Namespace, g: Gaps) -> Array:
@@ -189,9 +189,10 @@ def _log_sum_exp_by_beta(
     """Minus the entropy of the policy, over the square of beta."""
     g = gaps(xp, q, beta, mask)
     policy = boltzmann_weights(xp, g)
-    some = policy > 0
-    entropy = -add_up(xp, xp.where(some, policy * xp.log(xp.where(some, policy, 1.0)), 0.0))
-    return xp.where(entropy > 0, -entropy / g.strength * g.scale / g.strength * g.scale, 0.0)
+    none = policy == 0
+    entropy = -add_up(xp, xp.where(none, 0.0, policy * xp.log(xp.where(none, 1.0, policy))))
+    slope = -entropy / g.strength * g.scale / g.strength * g.scale
+    return xp.where(entropy == 0, 0.0, slope)
 
 
 def _sparsemax_by_beta(
@@ -200,7 +201,7 @@ def _sparsemax_by_beta(
     """Minus the bonus over beta: how the policy moves does not matter, for it is the best one."""
     g = gaps(xp, q, beta, mask)
     bonus = _sparse_bonus(xp, g, distributions.sparse_shares(xp, g))
-    return xp.where(bonus > 0, -g.scale * bonus / g.strength * g.scale, 0.0)
+    return xp.where(bonus == 0, 0.0, -g.scale * bonus / g.strength * g.scale)
 
 
 def _resmax_by_q(
