@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
@@ -21,9 +22,17 @@ import numpy as np
 
 from .._typing import Floats
 from .maps import Map
-from .newton import damped_newton
 
-__all__ = ["Curve", "Path", "Point", "Range", "crossings", "fold_points", "follow"]
+__all__ = [
+    "Curve",
+    "Path",
+    "Point",
+    "Range",
+    "branch_crossings",
+    "crossings",
+    "follow",
+    "with_folds",
+]
 
 Point: TypeAlias = Floats
 """`[D + 1]`, scaled: the vector, then the level of the parameter, from 0 to 1 over its range."""
@@ -31,22 +40,33 @@ Point: TypeAlias = Floats
 _SHORTEST = 1e-10  # a step that must be shorter than this is an error
 _KINK = 1e-6  # a step shorter than this may pass a corner, or a crossing of branches
 _MOST_POINTS = 20_000
+_WIDTH = 1e-6  # of the level, between the ends of a difference quotient
 
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The range of a parameter, and its levels, from 0 to 1."""
+    """The range of a parameter `p`, and its levels, from 0 to 1."""
 
     first: float
     last: float
+    size: float = 0.0
+    """Levels are evenly spaced in `asinh(size * p)`, so that those of large parameters grow with
+    them; 0 to space them evenly in `p`."""
 
     def level(self, parameters: Floats | float) -> Floats:
         """The levels of parameters."""
-        return (np.asarray(parameters) - self.first) / (self.last - self.first)
+        bent, first, last = (self._bent(p) for p in (parameters, self.first, self.last))
+        return (bent - first) / (last - first)
 
     def parameter(self, level: float) -> float:
         """The parameter of a level."""
-        return float((1 - level) * self.first + level * self.last)
+        first, last = (1 - level) * self._bent(self.first), level * self._bent(self.last)
+        if level in (0, 1) or not self.size:
+            return float(self.first if level == 0 else self.last if level == 1 else first + last)
+        return float(np.sinh(first + last)) / self.size
+
+    def _bent(self, parameters: Floats | float) -> Floats:
+        return np.asarray(np.arcsinh(self.size * parameters) if self.size else parameters)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -82,51 +102,56 @@ class Curve:
         """The map at a level of the parameter."""
         return self.family(self.range.parameter(level))
 
-    def residual(self, point: Point) -> Floats:
-        """`F_p(v) - v`, scaled: 0 on the curve."""
-        return self.map_at(point[-1]).residual(point[:-1] * self.unit) / self.unit
-
-    def matrix(self, point: Point) -> Floats:
-        """The derivative of the residual, `[D, D + 1]`."""
-        v, width = point[:-1] * self.unit, 1e-5
-        jacobian = self.map_at(point[-1]).jacobian(v)
-        ends = max(point[-1] - width, 0.0), min(point[-1] + width, 1.0)  # there may be none beyond
-        below, above = (self.map_at(end).residual(v) for end in ends)
-        slope = (above - below) / ((ends[1] - ends[0]) * self.unit)
-        return np.column_stack([jacobian - np.eye(len(v)), slope])
+    def linearised(self, point: Point) -> tuple[Floats, Floats]:
+        """`F_p(v) - v`, scaled, and its derivative, in a matrix with one more row, of zeros."""
+        v, level, d = point[:-1] * self.unit, point[-1], len(point) - 1
+        residual, jacobian = self.map_at(level).linearised(v)
+        width = _WIDTH if level <= 0.5 else -_WIDTH  # there may be nothing beyond the ends
+        beyond = self.map_at(level + width).residual(v)
+        matrix = np.zeros((d + 1, d + 1))
+        matrix[:d, :d] = jacobian
+        matrix.ravel()[: d * (d + 2) : d + 2] -= 1.0  # on the diagonal
+        matrix[:d, d] = (beyond - residual) / (width * self.unit)
+        return residual / self.unit, matrix
 
     def tangent(self, point: Point, along: Point) -> tuple[Point, float]:
         """The unit tangent in the direction `along`, and the sign of the bordered determinant."""
-        matrix = np.vstack([self.matrix(point), along])
-        right = np.zeros(len(point))
-        right[-1] = 1.0
-        tangent = _solve(matrix, right)
-        tangent /= np.linalg.norm(tangent)
-        matrix[-1] = tangent
-        return tangent, float(np.linalg.slogdet(matrix)[0])
+        return _tangent(self.linearised(point)[1], along)
 
-    def corrected(self, guess: Point, normal: Point) -> Point | None:
-        """The fixed point on the plane through `guess` with a normal; None if none is near."""
-        point = guess
+    def corrected(self, guess: Point, normal: Point) -> tuple[Point, Floats] | None:
+        """The fixed point on the plane through `guess` with a normal; None if none is near.
+
+        Returns:
+            The point, and the matrix of `linearised` there.
+        """
+        point, before = guess, 0.0
         for _ in range(10):
-            residual = np.append(self.residual(point), (point - guess) @ normal)
-            change = _solve(np.vstack([self.matrix(point), normal]), -residual)
+            residual, matrix = self.linearised(point)
+            matrix[-1] = normal
+            change = _solve(matrix, np.append(-residual, (guess - point) @ normal))
             point = point + change
-            if not (np.isfinite(point).all() and -1e-9 <= point[-1] <= 1 + 1e-9):
+            if not -1e-9 <= point[-1] <= 1 + 1e-9:
                 return None
             point[-1] = min(max(point[-1], 0.0), 1.0)
-            size = np.linalg.norm(change)
-            if size < 1e-10:
-                return point
-            if size > 1:
+            size = math.sqrt(change @ change)
+            # Changes fall as squares: the next one, about `size**3 / before**2`, would be as small.
+            if size < 1e-10 or size**3 < 1e-10 * before**2:
+                return point, matrix
+            if not size <= 1:
                 return None
+            before = size
         return None
 
-    def polished(self, point: Point, parameter: float) -> Floats:
-        """The vector of a point near, at a parameter, as exact as rounding allows."""
-        start = point[None, :-1] * self.unit
-        values, _ = damped_newton(self.family(parameter), start, self.low, self.high)
-        return np.asarray(values[0])
+
+def _tangent(matrix: Floats, along: Point) -> tuple[Point, float]:
+    """That of `Curve.tangent`, from the matrix of `Curve.linearised`."""
+    matrix[-1] = along
+    right = np.zeros(len(along))
+    right[-1] = 1.0
+    tangent = _solve(matrix, right)
+    tangent /= math.sqrt(tangent @ tangent)
+    matrix[-1] = tangent
+    return tangent, float(np.linalg.slogdet(matrix)[0])
 
 
 def _solve(matrix: Floats, right: Floats) -> Floats:
@@ -140,10 +165,18 @@ class Path(NamedTuple):
     """The points of a branch until it leaves the range or closes."""
 
     points: list[Point]
+    tangents: list[Point]
+    """At each point, in either direction."""
     closed: bool
     """Does it end where it began?"""
-    crossed: list[int]
-    """The numbers of the points after which, and before the next, another branch crosses it."""
+    crossed: list[tuple[Point, Point]]
+    """The ends of the steps within which another branch crosses it."""
+
+    def after(self, other: Path) -> Path:
+        """A path that follows the other one backwards, and then this one, from a common start."""
+        points, tangents = other.points[:0:-1], other.tangents[:0:-1]
+        crossed = [(b, a) for a, b in reversed(other.crossed)]
+        return Path(points + self.points, tangents + self.tangents, False, crossed + self.crossed)
 
 
 def follow(curve: Curve, start: Point, way: int, longest: float) -> Path:
@@ -160,10 +193,10 @@ def follow(curve: Curve, start: Point, way: int, longest: float) -> Path:
     """
     upwards = np.zeros(len(start))
     upwards[-1] = 1.0
-    origin = tangent = curve.tangent(start, way * upwards)[0]
-    sign = curve.tangent(start, tangent)[1]
-    path, length = [start], longest / 8
-    crossed: list[int] = []
+    origin, sign = curve.tangent(start, way * upwards)
+    tangent = origin
+    path, tangents, length = [start], [tangent], longest / 8
+    crossed: list[tuple[Point, Point]] = []
     while len(path) < _MOST_POINTS:
         point = path[-1]
         end = 1.0 if tangent[-1] > 0 else 0.0
@@ -172,18 +205,21 @@ def follow(curve: Curve, start: Point, way: int, longest: float) -> Path:
         guess = point + taken * tangent
         if leaves:
             guess[-1] = end
-        following = curve.corrected(guess, upwards if leaves else tangent)
-        if following is not None and np.linalg.norm(following - guess) <= taken / 2:
-            turned, new_sign = curve.tangent(following, tangent)
-            if taken < _KINK or (turned @ tangent > 0.95 and new_sign == sign):
+        found = curve.corrected(guess, upwards if leaves else tangent)
+        if found is not None and _distance(found[0], guess) <= taken / 2:
+            following, matrix = found
+            turned, new_sign = _tangent(matrix, tangent)
+            alike = float(turned @ tangent)
+            if taken < _KINK or (alike > 0.95 and new_sign == sign):
                 if new_sign != sign and not leaves:
-                    crossed.append(len(path) - 1)
-                path.append(following)
-                if leaves:
-                    return Path(path, False, crossed)
+                    crossed.append((point, following))
                 if _passes(start, origin, point, following) and turned @ origin > 0:
-                    return Path([*path[:-1], start], True, crossed)
-                length = min(longest, length * (2 if turned @ tangent > 0.99 else 1))
+                    return Path([*path, start], [*tangents, origin], True, crossed)
+                path.append(following)
+                tangents.append(turned)
+                if leaves:
+                    return Path(path, tangents, False, crossed)
+                length = min(longest, length * (2 if alike > 0.99 else 1))
                 tangent, sign = turned, new_sign
                 continue
         length = taken / 2
@@ -195,47 +231,80 @@ def follow(curve: Curve, start: Point, way: int, longest: float) -> Path:
     )
 
 
+def _distance(a: Point, b: Point) -> float:
+    step = b - a
+    return math.sqrt(step @ step)
+
+
 def _passes(start: Point, origin: Point, a: Point, b: Point) -> bool:
     """Does the step from `a` to `b` pass the start of the branch?"""
-    before, after = (a - start) @ origin, (b - start) @ origin
-    step = np.linalg.norm(b - a)
-    near = np.linalg.norm(start - (a + b) / 2) <= 0.51 * step
-    return bool(before < 0 <= after and near)
+    if (a - start) @ origin < 0 <= (b - start) @ origin:
+        return _distance(start, (a + b) / 2) <= 0.51 * _distance(a, b)
+    return False
 
 
-def fold_points(curve: Curve, path: list[Point]) -> tuple[list[Point], list[Point]]:
-    """The folds, and the path with them in it, so that it is monotone between its points."""
-    folds, result = [], path[:1]
-    for a, b in itertools.pairwise(path):
-        for fold in _folds_between(curve, a, b):
-            folds.append(fold)
-            result.append(fold)
-        result.append(b)
-    return folds, result
+def with_folds(curve: Curve, path: Path) -> tuple[list[Point], list[Point]]:
+    """The points of a path with its folds among them, and the folds.
+
+    Between the points the parameter is then monotone.
+    """
+    result, folds = path.points[:1], []
+    steps = zip(itertools.pairwise(path.points), itertools.pairwise(path.tangents), strict=True)
+    for (a, b), (before, after) in steps:
+        found = _folds_between(curve, a, b, before, after)
+        folds += found
+        result += [*found, b]
+    return result, folds
 
 
-def _folds_between(curve: Curve, a: Point, b: Point, split: bool = True) -> list[Point]:
-    length = float(np.linalg.norm(b - a))
-    chord = (b - a) / length
+def _folds_between(
+    curve: Curve, a: Point, b: Point, at_a: Point, at_b: Point, split: bool = True
+) -> list[Point]:
+    """The folds between two points with their tangents."""
+    chord = (b - a) / _distance(a, b)
 
-    def slope(point: Point) -> float:
+    def slope(tangent: Point) -> float:
         """The slope of the parameter along the chord; 0 at a fold."""
-        tangent = curve.tangent(point, chord)[0]
         return float(tangent[-1] / (tangent @ chord))
 
-    before, after, mean = slope(a), slope(b), float(chord[-1])
+    before, after, mean = slope(at_a), slope(at_b), float(chord[-1])
     if before * after < 0:
-        return [_between(curve, a, b, slope, before, after)]
+        return [
+            _between(
+                curve, a, b, lambda point: slope(curve.tangent(point, chord)[0]), before, after
+            )
+        ]
     # Two folds can hide in one step: the cubic through both ends then has a slope that turns.
     bend = 3 * (before + after) - 6 * mean
     lowest = (2 * before + after - 3 * mean) / bend if bend else -1.0
     if not (split and 0 < lowest < 1 and before * (before - bend * lowest**2) < before**2 / 4):
         return []
-    middle = curve.corrected(a + lowest * length * chord, chord)
-    if middle is None:
+    corrected = curve.corrected(a + lowest * (b - a), chord)
+    if corrected is None:
         return []
-    halves = ((a, middle), (middle, b))
-    return [fold for half in halves for fold in _folds_between(curve, *half, split=False)]
+    middle, matrix = corrected
+    turn = _tangent(matrix, chord)[0]
+    return [
+        *_folds_between(curve, a, middle, at_a, turn, split=False),
+        *_folds_between(curve, middle, b, turn, at_b, split=False),
+    ]
+
+
+def branch_crossings(curve: Curve, path: Path) -> list[Point]:
+    """Where other branches cross the path: there the determinant of its matrix is 0."""
+    found = []
+    for a, b in path.crossed:
+        chord = (b - a) / _distance(a, b)
+
+        def determinant(point: Point, chord: Point = chord) -> float:
+            matrix = curve.linearised(point)[1]
+            matrix[-1] = chord
+            return float(np.linalg.det(matrix))
+
+        at_a, at_b = determinant(a), determinant(b)
+        # So near to it rounding hides the path: the determinant, a straight line there, decides.
+        found.append(a + (b - a) * (at_a / (at_a - at_b)) if at_a * at_b < 0 else b)
+    return found
 
 
 def crossings(curve: Curve, path: Floats, level: float) -> list[Point]:
@@ -263,13 +332,14 @@ def _between(
     left, right, side, found = 0.0, 1.0, 0, a
     for _ in range(100):
         x = (left * at_b - right * at_a) / (at_b - at_a)
-        point = curve.corrected(a + x * length * chord, chord)
-        if point is None:
+        corrected = curve.corrected(a + x * length * chord, chord)
+        if corrected is None:
             raise RuntimeError(
                 f"a branch of fixed points is lost between the parameters {curve.parameter(a):.9g} "
                 f"and {curve.parameter(b):.9g}"
             )
-        found, value = point, function(point)
+        found = corrected[0]
+        value = function(found)
         if abs(value) < 1e-13 or right - left < 1e-13:
             break
         if value * at_b < 0:

@@ -43,8 +43,8 @@ class Map(Protocol):
     def residual(self, v: Floats) -> Floats:
         """`F(v) - v`, `[..., D]`: 0 at a fixed point."""
 
-    def jacobian(self, v: Floats) -> Floats:
-        """The derivative of `F`, `[..., D, D]`."""
+    def linearised(self, v: Floats) -> tuple[Floats, Floats]:
+        """The residual, and the Jacobian `J` of `F`, `[..., D, D]`."""
 
 
 def newton_step(jacobian: Floats, residual: Floats) -> Floats:

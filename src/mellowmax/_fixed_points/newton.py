@@ -1,4 +1,4 @@
-"""Newton's method from many starts at once, kept in a box.
+"""Newton's method, from one start nearby or from many at once in a box.
 
 A step for `v = F(v)` solves `(I - J) step = F(v) - v`.
 """
@@ -8,9 +8,27 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import Floats
-from .maps import Map, newton_step
+from .maps import ROUNDING, Map, newton_step
 
-__all__ = ["damped_newton"]
+__all__ = ["damped_newton", "undamped_newton"]
+
+
+def undamped_newton(of: Map, v: Floats) -> tuple[Floats, bool]:
+    """The best of Newton's iterates from one start `[D]`.
+
+    Returns:
+        The vector, and whether rounding is all that its residual has left.
+    """
+    best, least, since = v, np.inf, 0
+    for _ in range(60):
+        residual, jacobian = of.linearised(v)
+        size = abs(residual).max()
+        best, least, since = (v, size, 0) if size < least else (best, least, since + 1)
+        scale = abs(best).max()
+        if size <= ROUNDING * scale or (since > 5 and least <= 1e-12 * scale):
+            return best, True
+        v = v + newton_step(jacobian, residual)
+    return best, False
 
 
 def damped_newton(of: Map, v: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -29,7 +47,7 @@ def damped_newton(of: Map, v: Floats, low: Floats, high: Floats) -> tuple[Floats
     for _ in range(60):
         if not len(active):
             break
-        step = newton_step(of.jacobian(v[active]), residual[active])
+        step = newton_step(of.linearised(v[active])[1], residual[active])
         moved = np.zeros(len(v), np.bool_)
         waiting, length = np.arange(len(active)), 1.0
         while len(waiting) and length > 1e-4:

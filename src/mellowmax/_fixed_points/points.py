@@ -55,7 +55,7 @@ class Found(Sequence[T], Generic[T]):
 
 def local(of: Map, v: Floats) -> Local:
     """The fixed point `v`, `[D]`."""
-    jacobian = of.jacobian(v)
+    jacobian = of.linearised(v)[1]
     index = int(index_of(jacobian))
     if index and not of.regular:
         inverse = np.linalg.inv(np.eye(len(v)) - jacobian)

@@ -98,7 +98,8 @@ class Search:
         scale = np.linalg.norm(self.high - self.low) ** 2
         for batch in self._batches(v):
             for _ in range(40):
-                step = newton_step(self.of.jacobian(batch), self.of.residual(batch))
+                residual, jacobian = self.of.linearised(batch)
+                step = newton_step(jacobian, residual)
                 away = batch[:, None] - known  # [B, points, D]
                 distance = (away**2).sum(-1) + 1e-30
                 along = (away * step[:, None]).sum(-1)

@@ -62,6 +62,7 @@ class Mean(Softmax):
     """
 
     attained: ClassVar[bool] = True
+    smooth_policy: ClassVar[bool] = True
     non_expansion: ClassVar[bool] = True
 
     def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
@@ -128,6 +129,7 @@ class Boltzmann(Softmax):
     """
 
     attained: ClassVar[bool] = True
+    smooth_policy: ClassVar[bool] = True
 
     beta: Any
     """The inverse temperature: any number, or an array of them."""
@@ -182,6 +184,7 @@ class Mellowmax(WithPrior, Softmax):
     """
 
     attained: ClassVar[bool] = True
+    smooth_policy: ClassVar[bool] = True
     non_expansion: ClassVar[bool] = True
 
     omega: Any

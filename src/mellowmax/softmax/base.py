@@ -81,6 +81,10 @@ class Softmax(ABC):
     """Does the policy earn the value, `sum(policy * q) == value`? Then there is no bonus. Without
     this promise the bonus is computed, which is right for every softmax."""
 
+    smooth_policy: ClassVar[bool] = False
+    """Is the policy a differentiable function of the action values, which a shift of all of them
+    does not move? Then games can follow its equilibria."""
+
     def gap(self, n_actions: int) -> float:
         """A bound on how far the value of `n_actions` actions can be below their maximum."""
         checks.whole("n_actions", n_actions, 1)

@@ -108,7 +108,8 @@ def _on_a_line(sweep: Sweep, search: Search, state: int, size: float, proved: bo
     def function(x: Floats) -> tuple[Floats, Floats]:
         v = np.zeros((len(x), len(search.low)))
         v[:, state] = x
-        return sweep.residual(v)[:, state], sweep.jacobian(v)[:, state, state] - 1
+        residual, jacobian = sweep.linearised(v)
+        return residual[:, state], jacobian[:, state, state] - 1
 
     noise = (ROUNDING * size, ROUNDING * (1 + bound * size))
     proof = all_roots(function, *ends, bound, noise)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._fixed_points.maps import ROUNDING, newton_step
+from ..._fixed_points.newton import undamped_newton
 from ..._typing import Floats
 from ...softmax import Max, Mellowmax, Softmax
 from .sweep_map import SweepMap
@@ -109,26 +109,11 @@ def only_fixed_point(model: SweepMap, softmax: Softmax) -> Floats:
     Newton's method converges from anywhere for every convex or concave softmax. For others it is
     tried again after more and more sweeps, which contract and so lead near to the fixed point.
     """
-    v = np.zeros(len(model.rewards))
+    v, sweep = np.zeros(len(model.rewards)), model.under(softmax)
     for sweeps in (0, 100, 1_000, 10_000):
         for _ in range(sweeps):
-            v = v + model.residual(softmax, v)
-        v, done = _undamped_newton(model, softmax, v)
+            v = v + sweep.residual(v)
+        v, done = undamped_newton(sweep, v)
         if done:
             break
     return v
-
-
-def _undamped_newton(model: SweepMap, softmax: Softmax, v: Floats) -> tuple[Floats, bool]:
-    """The best of Newton's iterates, and whether rounding is all that its residual has left."""
-    best, least, since = v, np.inf, 0
-    for _ in range(60):
-        q = model.q(v)
-        residual = model.value(softmax, q) - v
-        size = abs(residual).max()
-        best, least, since = (v, size, 0) if size < least else (best, least, since + 1)
-        scale = abs(best).max()
-        if size <= ROUNDING * scale or (since > 5 and least <= 1e-12 * scale):
-            return best, True
-        v = v + newton_step(model.jacobian(softmax, q), residual)
-    return best, False

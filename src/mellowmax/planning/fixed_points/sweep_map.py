@@ -112,6 +112,7 @@ class Sweep:
         """`f(q(v)) - v`."""
         return self.model.residual(self.softmax, v)
 
-    def jacobian(self, v: Floats) -> Floats:
-        """`J(v)`."""
-        return self.model.jacobian(self.softmax, self.model.q(v))
+    def linearised(self, v: Floats) -> tuple[Floats, Floats]:
+        """`f(q(v)) - v` and `J(v)`."""
+        q = self.model.q(v)
+        return self.model.value(self.softmax, q) - v, self.model.jacobian(self.softmax, q)

@@ -17,8 +17,9 @@ from typing import TypeAlias
 import numpy as np
 
 from ..._common import checks
-from ..._fixed_points.curve import Curve, Point, Range, crossings, fold_points, follow
+from ..._fixed_points.curve import Curve, Point, Range, crossings, follow, with_folds
 from ..._fixed_points.maps import read_only, spectral_radius
+from ..._fixed_points.newton import damped_newton
 from ..._fixed_points.points import distinct
 from ..._typing import Bools, Floats
 from ...mdp import MDP
@@ -91,8 +92,9 @@ class Trace:
             for branch in self.branches
             for point in crossings(curve, curve.scaled(branch.value, branch.parameters), level)
         ]
-        values = np.array([curve.polished(point, parameter) for point in found])
-        points = fixed_points_of(sweep, distinct(sweep, values.reshape(-1, len(curve.low))))
+        starts = np.array(found).reshape(-1, len(curve.low) + 1)[:, :-1] * curve.unit
+        values, _ = damped_newton(sweep, starts, curve.low, curve.high)
+        points = fixed_points_of(sweep, distinct(sweep, values))
         total = sum(point.index for point in points)
         reason = (
             f"Not proved: those on {len(self.branches)} branches, followed from the parameters "
@@ -156,12 +158,12 @@ def trace_fixed_points(
             start = curve.scaled(seed.value, levels[k])
             if any(abs(start - point).max() < 1e-6 for path, _ in paths for point in path):
                 continue
-            path, closed, _ = follow(curve, start, 1 if k < len(levels) - 1 else -1, step)
-            if 0 < k < len(levels) - 1 and not closed:
-                path = follow(curve, start, -1, step).points[:0:-1] + path
-            turns, path = fold_points(curve, path)
+            path = follow(curve, start, 1 if k < len(levels) - 1 else -1, step)
+            if 0 < k < len(levels) - 1 and not path.closed:
+                path = path.after(follow(curve, start, -1, step))
+            points, turns = with_folds(curve, path)
             folds += turns
-            paths.append((_with_levels(curve, path, scaled), closed))
+            paths.append((_with_levels(curve, points, scaled), path.closed))
     return Trace(
         tuple(_branch(model, curve, path, closed) for path, closed in paths),
         tuple(_fold(model, curve, point) for point in sorted(folds, key=lambda point: point[-1])),
@@ -187,7 +189,7 @@ def _branch(model: SweepMap, curve: Curve, path: list[Point], closed: bool) -> B
     values = points[:, :-1] * curve.unit
     parameters = np.array([curve.parameter(point) for point in path])
     radii = [
-        float(spectral_radius(curve.family(float(p)).jacobian(v)))
+        float(spectral_radius(curve.family(float(p)).linearised(v)[1]))
         for p, v in zip(parameters, values, strict=True)
     ]
     q = model.shown(model.q(values))
