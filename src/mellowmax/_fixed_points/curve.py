@@ -134,8 +134,8 @@ class Curve:
                 return None
             point[-1] = min(max(point[-1], 0.0), 1.0)
             size = math.sqrt(change @ change)
-            # Changes fall as squares: the next one, about `size**3 / before**2`, would be as small.
-            if size < 1e-10 or size**3 < 1e-10 * before**2:
+            # Changes fall as squares: the next one would be about `size**3 / before**2`.
+            if size < 1e-10 or size**3 < 1e-12 * before**2:
                 return point, matrix
             if not size <= 1:
                 return None
