@@ -47,7 +47,7 @@ class Payoffs:
 
     @classmethod
     def of(cls, game: Game) -> Self:
-        """Those of one game."""
+        """The payoffs of one game."""
         return cls.padded(game.payoffs)
 
     @classmethod

@@ -63,7 +63,7 @@ class Branch:
 
     @property
     def parameters(self) -> Floats:
-        """Those of the points."""
+        """The parameters of the points."""
         return read_only([point.parameter for point in self.points])
 
     def at(self, parameters: ArrayLike) -> tuple[Equilibrium, ...]:
