@@ -51,6 +51,7 @@ FINE = {
     "checkpoint directory name out path text title version": {"text"},
     "blocks entries finished items names states values": {"empty"},
     "missing": {"empty", "texts", "dict"},
+    "action_labels state_labels": {"texts"},
     "key seed": {"huge"},
 }
 """Which of these may be right for arguments of these names: a parameter may be an array, and what a
@@ -120,6 +121,7 @@ def of_planning():
     yield planning.solve, {**pair, "horizon": 2}
     yield planning.solve, {"mdp": mdp.chain(2), "softmax": SOFTMAX, "average": True}
     yield planning.evaluate, {"policy": POLICY, "mdp": model}
+    yield planning.simulate, {"policy": POLICY, "mdp": model, "steps": 2}
     yield planning.suboptimality, {"softmax": SOFTMAX, "n_actions": 2, **DISCOUNT}
     yield planning.fixed_points, pair
     yield planning.trace_fixed_points, {"mdp": model, "family": mm.Boltzmann, "parameters": [1, 2]}
@@ -252,7 +254,7 @@ RESULTS = """
 AverageSolution BatchFixedPoints Branch CellProgress Claim DeepResult Dqn DqnState Entry Episodes
 EvaluateProgress Evaluation Finding FiniteHorizonSolution Finished FixedPoint FixedPoints Fold
 GymnaxEnvironment Learner Params Plan Properties Reinforce ReinforceState Replay SavedPolicy
-Solution SolveProgress TabularResult Trace TrainProgress VectorField Verdict
+Simulation Solution SolveProgress TabularResult Trace TrainProgress VectorField Verdict
 """
 """Classes whose objects are made here, and only read by a caller."""
 TRACED = {"launch", "move", "named", "observe", "reset", "start", "step"}

@@ -191,6 +191,21 @@ def test_a_table_has_a_row_for_each_state_and_action(here):
     assert (pd.read_csv("solution.csv")["policy"] % 1 == 0).all()
 
 
+def test_states_and_actions_are_called_by_their_labels(here):
+    mdp = MDP.from_arrays([[[0.5, 0.5], [1.0, 0.0]]] * 2, [[1.0, 2.0], [0.0, 1.0]], 0.9)
+    mdp.with_labels(states=["machine runs", "broken"], actions=["wait", "fix"]).save("model.npz")
+    done = call("solve", "model.npz", "--softmax", "max", "--csv", "solution.csv")
+    shown = done.stdout.splitlines()[-3:]
+    assert shown[0].split() == ["state", "value", "wait", "fix"]
+    assert shown[1].startswith("machine runs ")
+    assert shown[2].startswith("      broken ")
+    table = pd.read_csv("solution.csv")
+    assert table["state"].tolist() == ["machine runs"] * 2 + ["broken"] * 2
+    assert table["action"].tolist() == ["wait", "fix"] * 2
+    assert "machine runs" in call("show", "solution.npz").stdout
+    assert call("show", "model.npz").stdout.splitlines()[-1].startswith("      broken ")
+
+
 def test_an_option_that_is_no_number_is_a_usage_error():
     done = call("solve", "x", "--parameter", "much")
     assert done.exit_code == 2

@@ -623,6 +623,11 @@ def test_the_check_looks_at_every_transition_once():
     assert endless_pair(line, np.ones(line.shape), np.ones((n, 1), bool)) is None
 
 
+def test_what_is_no_model_of_quantecon():
+    with pytest.raises(TypeError, match="`ddp` must be a DiscreteDP of QuantEcon's, got 5"):
+        MDP.from_quantecon(5)
+
+
 # Ways out.
 
 

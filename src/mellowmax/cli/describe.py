@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import Floats
+from ..mdp import labels
+from ..mdp.labels import Labels
 from .result import LAST, Result
 from .table import Table, column
 
@@ -23,19 +25,28 @@ MOST_STATES, MOST_ACTIONS = 20, 8
 
 
 def _table(
-    title: str, by_action: Floats, value: Floats | None = None, digits: str = ".4g"
+    title: str,
+    by_action: Floats,
+    states: Labels,
+    actions: Labels,
+    value: Floats | None = None,
+    digits: str = ".4g",
 ) -> Table | None:
     """A line for each state of a small model; None for one that is not."""
     n_states, n_actions = by_action.shape
     if n_states > MOST_STATES or n_actions > MOST_ACTIONS:
         return None
-    index = ["state", *(f"{state:5d}" for state in range(n_states))]
+    named = [labels.text(one) for one in labels.values(states, n_states)]
+    width = max(5, *map(len, named))
+    index = [f"{one:>{width}s}" for one in ["state", *named]]
     values = [] if value is None else [column("value", [f"{one:.5g}" for one in value], 12)]
-    actions = [
-        column(str(action), [f"{one:{digits}}" for one in by_action[:, action]], 9)
-        for action in range(n_actions)
+    columns = [
+        column(labels.text(action), [f"{one:{digits}}" for one in probabilities], 9)
+        for action, probabilities in zip(
+            labels.values(actions, n_actions), by_action.T, strict=True
+        )
     ]
-    return Table(title, index, [*values, *actions], len(values))
+    return Table(title, index, [*values, *columns], len(values))
 
 
 def describe_solution(fields: Mapping[str, Any]) -> Result:
@@ -46,7 +57,8 @@ def describe_solution(fields: Mapping[str, Any]) -> Result:
     from ..planning.solution import rows_of
 
     value, policy = fields["value"], fields["policy"]
-    table = _table("policy, by action", policy, value, ".4f")
+    names = fields.get("state_labels"), fields.get("action_labels")
+    table = _table("policy, by action", policy, *names, value, ".4f")
     arrays = ("q", "value", "policy", "allowed") if table is None else ("q", "allowed")
     data = {name: one for name, one in fields.items() if name not in arrays}
     n_states, n_actions = policy.shape
@@ -90,7 +102,8 @@ def describe_model(mdp: MDP) -> Result:
         "largest_reward": most,
     }
     shown = np.where(available, rewards, np.nan)
-    table = _table("reward, by action (nan: not available)", shown)
+    title = "reward, by action (nan: not available)"
+    table = _table(title, shown, mdp.state_labels, mdp.action_labels)
     return Result(rows, data, table)
 
 

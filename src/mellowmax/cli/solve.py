@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-import numpy.typing as npt
 import typer
 
 from .._common import npz
@@ -97,8 +94,9 @@ def solve(
 
     For a small model, the values and the policy are printed. The file has `q`, `value`, `policy`,
     `allowed` and the printed numbers. `numpy.load` reads it, `mellowmax show` prints it. With
-    `--csv`, a spreadsheet has a row for each state and action: is it allowed, its value `q` (-inf
-    if it is not), its probability, and the state's value. Ctrl-C stops early and writes the values
+    `--csv`, a spreadsheet has a row for each state and action, by their labels where the model has
+    some: is it allowed, its value `q` (-inf if it is not), its probability, and the state's value.
+    Ctrl-C stops early and writes the values
     so far. The exit code is 0 if the solve converged, 1 if it did not, 130 after Ctrl-C, and 2 for
     a wrong argument.
     """
@@ -112,6 +110,7 @@ def solve(
         mdp = load_model(model, discount)
         keep_compiled_programs()
         from .. import planning
+        from ..planning.table import columns
 
         with early_end("nothing was written") as stop, progress_unless(quiet) as report:
             way = _Way()
@@ -131,7 +130,7 @@ def solve(
             )
             solution.save(out)
             if csv is not None:
-                write_csv(csv, _columns(solution.fields()))
+                write_csv(csv, columns(solution, "value", solution.value))
     found = describe_solution(solution.fields())
     written = [str(path) for path in (out, csv) if path is not None]
     rows = [
@@ -154,20 +153,6 @@ def _check_csv(csv: Path, out: Path, model: str, *, force: bool) -> None:
     check_output("--csv", csv, lambda path: has_columns(path, COLUMNS), source=model, force=force)
     if os.path.realpath(csv) == os.path.realpath(out):
         raise ValueError(f"`--csv` must be another file than `--out`, got {str(csv)!r}")
-
-
-def _columns(fields: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
-    """The table of a solution, from its fields."""
-    state, action = np.indices(fields["q"].shape)
-    columns = (
-        state,
-        action,
-        fields["allowed"],
-        fields["q"],
-        fields["policy"],
-        np.broadcast_to(fields["value"][:, None], state.shape),
-    )
-    return {name: one.ravel() for name, one in zip(COLUMNS, columns, strict=True)}
 
 
 def _one_name(softmax: str, operator: str | None) -> str:

@@ -173,7 +173,7 @@ def grid_world(
 
     A move goes where it should with probability `1 - slip`, and otherwise to one of the two sides,
     equally probable; one into a wall or off the grid stays. The states are the cells that are no
-    walls, row by row.
+    walls, row by row, and their labels are `(row, column)`.
 
     Args:
         layout: rows of equal length of `#` (wall), `.` (free) and `G` (goal), or `(height, width)`
@@ -211,7 +211,8 @@ def grid_world(
     if goal_reward:
         rewards = step_reward + goal_reward * terminal[successors]
     probabilities = np.broadcast_to(weights, successors.shape)
-    return MDP(successors, probabilities, rewards, discount, terminal=terminal)
+    mdp = MDP(successors, probabilities, rewards, discount, terminal=terminal)
+    return mdp.with_labels(states=np.argwhere(free), actions=["up", "right", "down", "left"])
 
 
 def _cells(

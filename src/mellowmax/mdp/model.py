@@ -23,12 +23,15 @@ import numpy as np
 
 from .._common import checks, npz
 from .._common.schema import Field
+from .._common.shown import shown
 from .._typing import ArrayLike, Bools, Floats, Integers, Mask
-from . import averager, convert, validate
+from . import averager, convert, labels, validate
+from .labels import Labels, named
 from .transitions import Branches, Matrices, SparseMatrix
 
 if TYPE_CHECKING:
     from gymnasium import Env
+    from quantecon.markov import DiscreteDP
     from scipy.sparse import csr_array
 
 __all__ = ["MDP"]
@@ -40,6 +43,8 @@ SCHEMA = {
     "discount": Field("number"),
     "allowed": Field("boolean", "S A", optional=True),
     "terminal": Field("boolean", "S", optional=True),
+    "state_labels": Field("value", "S or S D", optional=True),
+    "action_labels": Field("value", "A or A E", optional=True),
 }
 """The fields of an MDP in a file."""
 
@@ -59,6 +64,8 @@ class MDP:
         allowed: `[S, A]`, the actions there are; None for all.
         terminal: `[S]`, the states where an episode ends; None for those where every action stays
             or ends it, and none earns a reward. Their rows are ignored.
+        state_labels: what the states are called (`with_labels`); None for their numbers.
+        action_labels: the same for actions.
 
     Raises:
         TypeError: for what is no array of numbers.
@@ -82,6 +89,8 @@ class MDP:
     discount: float
     allowed: Bools | None
     terminal: Bools
+    state_labels: Labels
+    action_labels: Labels
 
     def __init__(
         self,
@@ -91,10 +100,14 @@ class MDP:
         discount: float,
         allowed: Mask = None,
         terminal: Mask = None,
+        state_labels: object = None,
+        action_labels: object = None,
     ) -> None:
-        self._fill(
-            validate.checked(successors, probabilities, rewards, discount, allowed, terminal)
-        )
+        fields = validate.checked(successors, probabilities, rewards, discount, allowed, terminal)
+        n_states, n_actions = fields["probabilities"].shape[:2]
+        fields["state_labels"] = labels.checked("state_labels", state_labels, n_states)
+        fields["action_labels"] = labels.checked("action_labels", action_labels, n_actions)
+        self._fill(fields)
 
     def _fill(self, fields: dict[str, Any]) -> Self:
         for name, value in fields.items():
@@ -105,7 +118,27 @@ class MDP:
     def _of_transitions(cls, *, discount: float, **arrays: Any) -> Self:
         """An MDP whose caller has given its probabilities as `transitions`."""
         fields = validate.checked(**arrays, discount=discount, name="transitions")
-        return object.__new__(cls)._fill(fields)
+        return object.__new__(cls)._fill(fields | {"state_labels": None, "action_labels": None})
+
+    def with_labels(self, *, states: object = None, actions: object = None) -> Self:
+        """This MDP, with what its states and actions are called in tables, plots and errors.
+
+        Args:
+            states: `[S]`, a number, a text or a tuple for each; None to leave them as they are.
+            actions: `[A]`, the same for actions.
+
+        Examples:
+            >>> from mellowmax.mdp import chain
+            >>> mdp = chain(3).with_labels(states=["low", "middle", "high"], actions=["up", "back"])
+            >>> print(mdp.state_labels)
+            ['low' 'middle' 'high']
+        """
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        if states is not None:
+            fields["state_labels"] = labels.checked("states", states, self.n_states)
+        if actions is not None:
+            fields["action_labels"] = labels.checked("actions", actions, self.n_actions)
+        return object.__new__(type(self))._fill(fields)
 
     @property
     def n_states(self) -> int:
@@ -158,7 +191,8 @@ class MDP:
             state, action = self._endless_pair
             raise ValueError(
                 "`discount` must be below 1 unless every policy ends, got 1 and a policy that "
-                f"never ends from state {state} with action {action}"
+                f"never ends from {named('state', state, self.state_labels)} with "
+                f"{named('action', action, self.action_labels)}"
             )
 
     @functools.cached_property
@@ -311,6 +345,24 @@ class MDP:
         """
         arrays = convert.from_state_actions(rewards, transitions, states, actions)
         return cls._of_transitions(**arrays, discount=discount)
+
+    @classmethod
+    def from_quantecon(cls, ddp: DiscreteDP) -> Self:
+        """The MDP of a `DiscreteDP` of QuantEcon's, in its product form or by state-action pairs.
+
+        Args:
+            ddp: the model, dense or sparse. Its `beta` is the discount.
+
+        Raises:
+            TypeError: for what has no such arrays.
+        """
+        names = ("R", "Q", "beta", "s_indices", "a_indices")
+        if not all(hasattr(ddp, name) for name in names):
+            raise TypeError(f"`ddp` must be a DiscreteDP of QuantEcon's, got {shown(ddp)}")
+        rewards, transitions, discount, states, actions = (getattr(ddp, name) for name in names)
+        if states is None:
+            return cls.from_arrays(transitions, rewards, discount)
+        return cls.from_state_actions(rewards, transitions, discount, states, actions)
 
     @classmethod
     def from_gymnasium(cls, environment: Env[Any, Any] | str, discount: float) -> Self:

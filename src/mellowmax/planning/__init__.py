@@ -17,6 +17,7 @@ with needed_by("mellowmax.planning", "jax"):
     from .fixed_points.point import FixedPoint, FixedPoints
     from .fixed_points.trace import Branch, Fold, Trace, trace_fixed_points
     from .fixed_points.vector_field import VectorField, vector_field
+    from .simulate import Simulation, simulate
     from .solution import NotConvergedError, Solution, SolveProgress, Status
     from .solve import solve
 
@@ -28,6 +29,7 @@ __all__ = [
     "FixedPoints",
     "Fold",
     "NotConvergedError",
+    "Simulation",
     "Solution",
     "SolveProgress",
     "Status",
@@ -36,6 +38,7 @@ __all__ = [
     "batch",
     "evaluate",
     "fixed_points",
+    "simulate",
     "solve",
     "suboptimality",
     "trace_fixed_points",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import numpy as np
 import numpy.typing as npt
@@ -9,12 +11,19 @@ from jax.sharding import Mesh
 
 from .._common import checks
 from .._common.parameters import map_parameters
-from .._typing import Floats
+from .._typing import ArrayLike, Floats
 from ..mdp import MDP
 from ..softmax import Softmax
 from .devices import STATES, mesh_of_one
 
-__all__ = ["check_callback", "check_softmax", "mesh_of", "prior_of_states"]
+__all__ = [
+    "arrays_of_each_step",
+    "check_callback",
+    "check_softmax",
+    "mesh_of",
+    "of_each_step",
+    "prior_of_states",
+]
 
 
 def check_softmax(softmax: object, mdp: MDP) -> None:
@@ -70,3 +79,24 @@ def mesh_of(mesh: Mesh | None) -> Mesh:
     if mesh.axis_names != (STATES,):
         raise ValueError(f"`mesh` must have the one axis {STATES!r}, got {mesh.axis_names}")
     return mesh
+
+
+def of_each_step(name: str, given: object, kind: type, rule: str, steps: int) -> list[Any]:
+    """The object of each step, from one for all or a list."""
+    if isinstance(given, kind):
+        return [given] * steps
+    found = checks.instances(name, given, kind, f"{rule}, or a list of them")
+    if len(found) != steps:
+        raise ValueError(f"`{name}` must have one for each of {steps} steps, got {len(found)}")
+    return found
+
+
+def arrays_of_each_step(name: str, given: ArrayLike, ndim: int, steps: int) -> list[ArrayLike]:
+    """The array of each step, from one for all, or from one of `ndim` axes, the first for time."""
+    array = checks.array(name, given)
+    if array.ndim < ndim:
+        return [given] * steps
+    found = list(array)
+    if len(found) != steps:
+        raise ValueError(f"`{name}` must have {steps} steps, got {len(found)}")
+    return found

@@ -37,7 +37,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from typing import ClassVar, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, NoReturn, SupportsInt
 
 import jax
 import jax.numpy as jnp
@@ -49,7 +49,8 @@ from jax.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
 from .._typing import Bools, Floats
-from ..mdp import MDP
+from ..mdp import MDP, labels
+from ..mdp.labels import Labels
 from ..softmax import Softmax
 from .bellman import action_values, values
 from .bounds import Margins, error_bound
@@ -67,6 +68,10 @@ from .loop import (
 )
 from .problem import Model, Problem
 from .solution import NotConvergedError, Status
+from .table import columns, frame
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["AverageSolution", "solve_average"]
 
@@ -108,6 +113,10 @@ class AverageSolution:
     """Half the range of the change of each sweep, where it was asked for."""
     allowed: Bools | None = dataclasses.field(default=None, repr=False)
     """`[S, A]`, the actions of each state; None for all."""
+    state_labels: Labels = dataclasses.field(default=None, repr=False)
+    """What the states are called; None for their numbers."""
+    action_labels: Labels = dataclasses.field(default=None, repr=False)
+    """What the actions are called; None for their numbers."""
 
     method: ClassVar[str] = "relative value iteration"
     cycle_period: ClassVar[None] = None
@@ -116,6 +125,10 @@ class AverageSolution:
     def policy(self) -> Floats:
         """`[S, A]`, the softmax's own policy at `q`; computed when first asked for."""
         return self.softmax.policy(self.q, where=self.allowed)
+
+    def to_frame(self) -> DataFrame:
+        """A table of pandas' with a row for each state and action."""
+        return frame(columns(self, "bias", self.bias))
 
 
 def solve_average(
@@ -145,7 +158,7 @@ def _solution(
     status = run.status if np.isfinite(size) else Status.OVERFLOW
     assert status is not None  # a run without a limit has ended
     if status is Status.LIMIT_CYCLE:  # a change that is at rest, see `_at_rest`
-        _raise_several_gains(problem.fetch(change))
+        _raise_several_gains(mdp, problem.fetch(change))
     rounding = error_bound(Margins(0.0, 0.0, 0.0, 0.0, size), 1.0, mdp.n_branches)
     reference = float(problem.fetch(value)[0])
     by_pair = problem.fetch(q, -reference)
@@ -163,6 +176,8 @@ def _solution(
         seconds=time.perf_counter() - rule.began,
         history=np.concatenate(run.changes) if history else None,
         allowed=mdp.allowed,
+        state_labels=mdp.state_labels,
+        action_labels=mdp.action_labels,
     )
 
 
@@ -233,13 +248,14 @@ def _last_sweep(
 def _check_never_ends(mdp: MDP) -> None:
     rule = "`mdp` must go on forever for an average reward"
     if mdp.terminal.any():
-        raise ValueError(f"{rule}, got the terminal state {int(mdp.terminal.argmax())}")
+        raise ValueError(f"{rule}, got the terminal {_state(mdp, mdp.terminal.argmax())}")
     if mdp.successors is None:
         return
     ends = ((mdp.successors == mdp.n_states) & (mdp.probabilities > 0)).any(-1)
     if ends.any():
         state, action = divmod(int(ends.argmax()), mdp.n_actions)
-        raise ValueError(f"{rule}, got an end in state {state}, action {action}")
+        named = labels.named("action", action, mdp.action_labels)
+        raise ValueError(f"{rule}, got an end in {_state(mdp, state)}, {named}")
 
 
 def _check_one_closed_set(mdp: MDP) -> None:
@@ -255,8 +271,8 @@ def _check_one_closed_set(mdp: MDP) -> None:
     if len(closed) > 1:
         one, other = sorted(int((of_state == number).argmax()) for number in closed[:2])
         raise ValueError(
-            f"{UNICHAIN}, got two sets of states that nothing leaves, with state {one} and with "
-            f"state {other}"
+            f"{UNICHAIN}, got two sets of states that nothing leaves, with {_state(mdp, one)} and "
+            f"with {_state(mdp, other)}"
         )
 
 
@@ -276,9 +292,13 @@ def _check_moves_with_a_shift(mdp: MDP, softmax: Softmax) -> None:
         )
 
 
-def _raise_several_gains(change: Floats) -> NoReturn:
+def _raise_several_gains(mdp: MDP, change: Floats) -> NoReturn:
     low, high = int(change.argmin()), int(change.argmax())
     raise ValueError(
-        f"{UNICHAIN}, got {change[low]:.6g} from state {low} and {change[high]:.6g} from "
-        f"state {high}"
+        f"{UNICHAIN}, got {change[low]:.6g} from {_state(mdp, low)} and {change[high]:.6g} from "
+        f"{_state(mdp, high)}"
     )
+
+
+def _state(mdp: MDP, number: SupportsInt) -> str:
+    return labels.named("state", int(number), mdp.state_labels)

@@ -20,8 +20,9 @@ from .._common.evaluation import check_policy
 from .._typing import ArrayLike, ArrayT, Mask, Numbers
 from ..mdp import MDP
 from ..softmax import Softmax
+from .arguments import arrays_of_each_step, of_each_step
 from .average_reward import AverageSolution
-from .finite_horizon import FiniteHorizonSolution, of_each_step
+from .finite_horizon import FiniteHorizonSolution
 from .solution import Solution
 from .solve import solve
 
@@ -113,20 +114,10 @@ def evaluate(
         return solve(mdp, _fixed(policy, bonus, mdp), **options)
     horizon = checks.whole("horizon", horizon, 1)
     mdps = of_each_step("mdp", mdp, MDP, "an MDP", horizon)
-    policies = _steps("policy", policy, 3, horizon)
-    bonuses = [None] * horizon if bonus is None else _steps("bonus", bonus, 2, horizon)
+    policies = arrays_of_each_step("policy", policy, 3, horizon)
+    bonuses = [None] * horizon if bonus is None else arrays_of_each_step("bonus", bonus, 2, horizon)
     steps = zip(policies, bonuses, mdps, strict=True)
     return solve(mdps, [_fixed(*step) for step in steps], horizon=horizon, **options)
-
-
-def _steps(name: str, given: ArrayLike, ndim: int, horizon: int) -> list[ArrayLike]:
-    """The array of each step, from one for all, or from one with an axis of time."""
-    if np.ndim(given) < ndim:  # type: ignore[arg-type]
-        return [given] * horizon
-    steps = list(np.asarray(given))
-    if len(steps) != horizon:
-        raise ValueError(f"`{name}` must have {horizon} steps, got {len(steps)}")
-    return steps
 
 
 def _fixed(policy: ArrayLike, bonus: ArrayLike | None, mdp: MDP) -> FixedPolicy:

@@ -23,7 +23,7 @@ import dataclasses
 import functools
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -34,16 +34,21 @@ from jax.sharding import PartitionSpec as P
 from .._common import checks
 from .._typing import ArrayLike, Bools, Floats
 from ..mdp import MDP
+from ..mdp.labels import Labels
 from ..softmax import Softmax
-from .arguments import check_callback, check_softmax, mesh_of
+from .arguments import check_callback, check_softmax, mesh_of, of_each_step
 from .bellman import action_values, values, worth
 from .bounds import Margins, error_bound
 from .devices import STATES, largest, place_array
 from .loop import Callback
 from .problem import Model, Problem
 from .solution import SolveProgress
+from .table import columns, frame
 
-__all__ = ["FiniteHorizonSolution", "backward_induction", "of_each_step"]
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["FiniteHorizonSolution", "backward_induction"]
 
 NAME = "backward induction"
 SECONDS_BETWEEN_REPORTS = 0.25
@@ -71,6 +76,10 @@ class FiniteHorizonSolution:
     """Wall-clock time of the whole solve, compiling included."""
     allowed: Bools | None = dataclasses.field(default=None, repr=False)
     """`[T, S, A]`, the actions of each state at each step; None for all."""
+    state_labels: Labels = dataclasses.field(default=None, repr=False)
+    """What the states are called; None for their numbers."""
+    action_labels: Labels = dataclasses.field(default=None, repr=False)
+    """What the actions are called; None for their numbers."""
 
     @property
     def horizon(self) -> int:
@@ -86,6 +95,10 @@ class FiniteHorizonSolution:
         masks = [None] * self.horizon if self.allowed is None else self.allowed
         steps = zip(self.softmax, self.q, masks, strict=True)
         return np.stack([softmax.policy(q, where=mask) for softmax, q, mask in steps])
+
+    def to_frame(self) -> DataFrame:
+        """A table of pandas' with a row for each step, state and action."""
+        return frame(columns(self, "value", self.value[:-1]))
 
 
 def backward_induction(
@@ -162,6 +175,8 @@ def backward_induction(
         softmax=softmax if isinstance(softmax, Softmax) else softmaxes[t:],
         seconds=time.perf_counter() - began,
         allowed=None if allowed is None else allowed[t:],
+        state_labels=mdps[0].state_labels,
+        action_labels=mdps[0].action_labels,
     )
 
 
@@ -179,16 +194,6 @@ def _step(
         bonus = largest(worth(softmax, paid, model.terminal))
     size = largest(jnp.abs(q)) + largest(jnp.abs(after))
     return q, v, jnp.stack([gap, jnp.maximum(bonus, 0.0), size])
-
-
-def of_each_step(name: str, given: object, kind: type, rule: str, horizon: int) -> list[Any]:
-    """The object of each step, from one for all or a list."""
-    if isinstance(given, kind):
-        return [given] * horizon
-    steps = checks.instances(name, given, kind, f"{rule}, or a list of them")
-    if len(steps) != horizon:
-        raise ValueError(f"`{name}` must have one for each of {horizon} steps, got {len(steps)}")
-    return steps
 
 
 def _final(final: ArrayLike, mdp: MDP) -> Floats:

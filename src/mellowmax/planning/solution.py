@@ -15,9 +15,13 @@ import numpy as np
 from .._common import npz
 from .._common.schema import Field
 from .._typing import Bools, Floats
+from ..mdp.labels import Labels
 from ..softmax import Softmax
+from .table import columns, frame
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from .average_reward import AverageSolution
 
 __all__ = ["NotConvergedError", "Solution", "SolveProgress", "Status", "read_fields", "rows_of"]
@@ -36,6 +40,8 @@ SCHEMA = {
     "reason": Field("text"),
     "suboptimality_bound": Field("number"),
     "softmax": Field("text"),
+    "state_labels": Field("value", "S or S D", optional=True),
+    "action_labels": Field("value", "A or A E", optional=True),
 }
 """The fields of a solution in a file."""
 
@@ -112,6 +118,10 @@ class Solution:
     """The change of each iteration, where it was asked for."""
     allowed: Bools | None = dataclasses.field(default=None, repr=False)
     """`[S, A]`, the actions of each state; None for all."""
+    state_labels: Labels = dataclasses.field(default=None, repr=False)
+    """What the states are called; None for their numbers."""
+    action_labels: Labels = dataclasses.field(default=None, repr=False)
+    """What the actions are called; None for their numbers."""
     cycle_period: int | None = None
     """After how many sweeps the values repeat, where they do; otherwise None."""
 
@@ -131,7 +141,26 @@ class Solution:
         """What `save` writes, by name: values, policy and what is known about them."""
         allowed = np.ones(self.q.shape, np.bool_) if self.allowed is None else self.allowed
         arrays = {"q": self.q, "value": self.value, "policy": self.policy, "allowed": allowed}
+        labels = {"state_labels": self.state_labels, "action_labels": self.action_labels}
+        arrays |= {name: given for name, given in labels.items() if given is not None}
         return arrays | self._known()
+
+    def to_frame(self) -> DataFrame:
+        """A table of pandas' with a row for each state and action.
+
+        Examples:
+            >>> from mellowmax import Max
+            >>> from mellowmax.mdp import chain
+            >>> from mellowmax.planning import solve
+            >>> mdp = chain(2).with_labels(actions=["back", "on"])
+            >>> print(solve(mdp, Max()).to_frame().round(2))
+               state action  allowed      q  policy  value
+            0      0   back     True  88.32     0.0   89.1
+            1      0     on     True  89.10     1.0   89.1
+            2      1   back     True  88.31     0.0   90.1
+            3      1     on     True  90.10     1.0   90.1
+        """
+        return frame(columns(self, "value", self.value))
 
     def _known(self) -> dict[str, Any]:
         names = ["converged", "status", "iterations", "residual", "error_bound", "method"]

@@ -271,6 +271,8 @@ def _solution(problem: Problem, choice: Choice, history: bool, began: float) -> 
         seconds=time.perf_counter() - began,
         history=np.concatenate(run.changes) if history else None,
         allowed=mdp.allowed,
+        state_labels=mdp.state_labels,
+        action_labels=mdp.action_labels,
         cycle_period=run.report.period if status is Status.LIMIT_CYCLE else None,
     )
 
