@@ -5,18 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers.regularised import Entropic, Sparse
-from mellowmax import Boltzmann, Max, Mellowmax
+from helpers.regularised import Entropic
+from mellowmax import Boltzmann, FreeEnergy, LogSumExp, Max, Mellowmax, Resmax, Sparsemax
 from mellowmax.mdp import MDP, garnet, two_state
 from mellowmax.planning import evaluate, fixed_points, solve, suboptimality
 from mellowmax.planning.batch import Batch, find_fixed_points, value_iteration
 
+PRIOR = np.array([0.6, 0.3, 0.1])
 KINDS = {
-    "log-sum-exp": Entropic,
-    "free-energy": lambda beta: Entropic(beta, 1 / 3),
-    "sparse": Sparse,
+    "log-sum-exp": LogSumExp,
+    "free-energy": lambda beta: FreeEnergy(beta, prior=PRIOR),
+    "sparsemax": Sparsemax,
+    "resmax": Resmax,
     "boltzmann": Boltzmann,
-    "mellowmax": Mellowmax,
+    "mellowmax": lambda omega: Mellowmax(omega, prior=PRIOR),
 }
 
 
@@ -129,9 +131,10 @@ def test_a_parameter_for_each_state():
 
 # Values at 16.55 of the two-state MDP of figure 1, found by a program of its own.
 TWO_STATE = {
-    "log-sum-exp": (Entropic(16.55), 1.1283534917),
-    "free-energy": (Entropic(16.55, 0.5), 0.4315480482),
-    "sparse": (Sparse(16.55), 1.1073825503),
+    "log-sum-exp": (LogSumExp(16.55), 1.1283534917),
+    "free-energy": (FreeEnergy(16.55), 0.4315480482),
+    "sparsemax": (Sparsemax(16.55), 1.1073825503),
+    "resmax": (Resmax(16.55), 0.4531899672),
 }
 
 
@@ -152,14 +155,14 @@ def test_neither_is_it_in_a_batch_and_in_the_search_for_fixed_points():
     (point,) = fixed_points(mdp, softmax)
     np.testing.assert_allclose(point.value, [value, 0], rtol=1e-10)
     pair = Batch.of([mdp, ending(np.random.default_rng(3))])
-    found = find_fixed_points(pair, Entropic(np.array([16.55, 3.0])))
+    found = find_fixed_points(pair, LogSumExp(np.array([16.55, 3.0])))
     assert found.counts.tolist() == [1, 1]
     np.testing.assert_allclose(found.value[0, :2], [value, 0], rtol=1e-10)
     for method in ("in-place", "synchronous"):
         options = {"tolerances": [1e-12], "method": method}
-        result = value_iteration(pair, Entropic(np.array([16.55, 3.0])), **options)
+        result = value_iteration(pair, LogSumExp(np.array([16.55, 3.0])), **options)
         np.testing.assert_allclose(softmax.value(result.q[0, 0, :2]), value, rtol=1e-9)
-        again = softmax.beta / 3 * softmax.value(result.q[1] * 3 / softmax.beta)
+        again = LogSumExp(3.0).value(result.q[1])
         np.testing.assert_allclose(np.where(pair.terminal[1], 0, again), found.value[1], atol=1e-9)
 
 

@@ -9,7 +9,7 @@ towards the target
 `Q'` is the target network: a copy of the network that is renewed every `target` updates, or the
 network itself. With `Max` and a copy this is DQN. With `Mellowmax` and no copy it is DeepMellow,
 whose authors found the copy dispensable: mellowmax is a non-expansion, it moves smoothly with the
-estimates, and it is below their maximum, which is biased upwards. With a log-sum-exp it is soft
+estimates, and it is below their maximum, which is biased upwards. With `LogSumExp` it is soft
 deep Q-learning, but for the actions, which are epsilon-greedy here too: the value has the softmax's
 bonus in it, so nothing else changes.
 

@@ -16,10 +16,10 @@ The learners differ in what they bootstrap from. With `a'` the next action,
 All of them act by the softmax's own policy. `sarsa` with a Boltzmann policy is the paper's
 Algorithm 1; expected SARSA has the fixed points of planning with the same softmax.
 
-The softmaxes of the paper have no bonus. That of log-sum-exp for an action is
+The softmaxes of the paper have no bonus. That of `LogSumExp` for an action is
 `-log policy(a') / beta`, and expected SARSA with it is soft Q-learning (Haarnoja et al. 2017). With
-a prior `rho` the bonus is `-log(policy(a') / rho(a')) / beta`, and expected SARSA is G-learning
-(Fox, Pakman and Tishby 2016).
+the prior `rho` of a `FreeEnergy` the bonus is `-log(policy(a') / rho(a')) / beta`, and expected
+SARSA is G-learning (Fox, Pakman and Tishby 2016).
 """
 
 from __future__ import annotations
@@ -262,8 +262,8 @@ def expected_sarsa(
 
     That value is what the policy's actions are worth on average, with the softmax's bonus where it
     has one, so the update has the mean of SARSA's and less variance; its fixed points are those of
-    planning with the same softmax. With log-sum-exp it is soft Q-learning, and with a prior
-    besides, G-learning.
+    planning with the same softmax. With `LogSumExp` it is soft Q-learning, with `FreeEnergy` and a
+    prior it is G-learning.
 
     Args:
         softmax: as for `sarsa`.

@@ -20,10 +20,10 @@ from ..mdp.labels import Labels
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["Solved", "called", "columns", "frame"]
+__all__ = ["called", "columns", "frame"]
 
 
-class Solved(Protocol):
+class _Solved(Protocol):
     """What every solution has."""
 
     @property
@@ -47,7 +47,7 @@ class Solved(Protocol):
         """What the actions are called."""
 
 
-def columns(solution: Solved, name: str, value: Floats) -> dict[str, npt.NDArray[Any]]:
+def columns(solution: _Solved, name: str, value: Floats) -> dict[str, npt.NDArray[Any]]:
     """The columns by name.
 
     Args:

@@ -162,15 +162,16 @@ class _Search:
         most = abs(rewards).max((1, 2)) / (1 - discounts)
         everyone = np.arange(len(zero), dtype=np.int32)
 
-        def only_fixed_point(model: SweepMap, softmax: Softmax, most: Floats) -> Floats:
-            everywhere = cls(model, softmax, zero - np.inf, zero + np.inf, most)
-            return everywhere.newton(everyone, zero)[0]
+        def everywhere(model: SweepMap, softmax: Softmax, most: Floats) -> _Search:
+            return _Search(model, softmax, zero - np.inf, zero + np.inf, most)
 
-        low, high = (only_fixed_point(model, extreme, most) for extreme in EXTREMES)
+        ends = (everywhere(model, extreme, most) for extreme in EXTREMES)
+        low, high = (end.newton(everyone, zero)[0] for end in ends)
         if not softmax.attained:
-            steps = only_fixed_point(counting_steps(model), Max(), horizon)
-            each = [jax.tree.map(lambda x, i=i: float(x[i]), softmax) for i in everyone]
-            own = jax.tree.map(lambda x: x[:, None], softmax)
+            counting = everywhere(counting_steps(model), Max(), horizon)
+            steps = counting.newton(everyone, zero)[0]
+            own = everywhere(model, softmax, most).softmax_of(everyone)
+            each = [jax.tree.map(lambda x, i=i: x[i, 0], own) for i in everyone]
             paid = bonus_range(model, own, each, low, high)
             low, high = low + paid.least[:, None] * steps, high + paid.most[:, None] * steps
         size = np.maximum(abs(low), abs(high)).max(-1)
