@@ -66,11 +66,13 @@ from .loop import (
     iterate,
     repeat,
 )
+from .picture import picture
 from .problem import Model, Problem
 from .solution import NotConvergedError, Status
 from .table import columns, frame
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 __all__ = ["AverageSolution", "solve_average"]
@@ -129,6 +131,10 @@ class AverageSolution:
     def to_frame(self) -> DataFrame:
         """A table of pandas' with a row for each state and action."""
         return frame(columns(self, "bias", self.bias))
+
+    def plot(self) -> Figure:
+        """A figure of Matplotlib's: the bias, the policy, and the history where it was kept."""
+        return picture(self, "bias", self.bias, self.history)
 
 
 def solve_average(

@@ -41,11 +41,13 @@ from .bellman import action_values, values, worth
 from .bounds import Margins, error_bound
 from .devices import STATES, largest, place_array
 from .loop import Callback
+from .picture import picture
 from .problem import Model, Problem
 from .solution import SolveProgress
 from .table import columns, frame
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 __all__ = ["FiniteHorizonSolution", "backward_induction"]
@@ -99,6 +101,10 @@ class FiniteHorizonSolution:
     def to_frame(self) -> DataFrame:
         """A table of pandas' with a row for each step, state and action."""
         return frame(columns(self, "value", self.value[:-1]))
+
+    def plot(self) -> Figure:
+        """A figure of Matplotlib's: the values and the policy by time."""
+        return picture(self, "value", self.value)
 
 
 def backward_induction(

@@ -17,9 +17,11 @@ from .._common.schema import Field
 from .._typing import Bools, Floats
 from ..mdp.labels import Labels
 from ..softmax import Softmax
+from .picture import picture
 from .table import columns, frame
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
     from .average_reward import AverageSolution
@@ -161,6 +163,10 @@ class Solution:
             3      1     on     True  90.10     1.0   90.1
         """
         return frame(columns(self, "value", self.value))
+
+    def plot(self) -> Figure:
+        """A figure of Matplotlib's: the values, the policy, and the history where it was kept."""
+        return picture(self, "value", self.value, self.history)
 
     def _known(self) -> dict[str, Any]:
         names = ["converged", "status", "iterations", "residual", "error_bound", "method"]

@@ -20,10 +20,10 @@ from ..mdp.labels import Labels
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["called", "columns", "frame"]
+__all__ = ["Solved", "called", "columns", "frame"]
 
 
-class _Solved(Protocol):
+class Solved(Protocol):
     """What every solution has."""
 
     @property
@@ -47,7 +47,7 @@ class _Solved(Protocol):
         """What the actions are called."""
 
 
-def columns(solution: _Solved, name: str, value: Floats) -> dict[str, npt.NDArray[Any]]:
+def columns(solution: Solved, name: str, value: Floats) -> dict[str, npt.NDArray[Any]]:
     """The columns by name.
 
     Args:
