@@ -136,6 +136,97 @@ def operators():
         )
 
 
+def plain_log_sum_exp(xp, q, weights):
+    if xp is jnp:
+        return jax.nn.logsumexp(OMEGA * q, axis=-1, b=weights) / OMEGA
+    top = q.max(-1)
+    return xp.log((weights * xp.exp(OMEGA * (q - top[..., None]))).sum(-1)) / OMEGA + top
+
+
+def plain_softmax(xp, q, weights):
+    if xp is jnp:
+        return jax.nn.softmax(OMEGA * q + jnp.log(weights), axis=-1)
+    share = weights * xp.exp(OMEGA * (q - q.max(-1)[..., None]))
+    return share / share.sum(-1)[..., None]
+
+
+def plain_resmax(xp, q, _):
+    gap = q.max(-1)[..., None] - q
+    return q.max(-1) - (gap / (q.shape[-1] + OMEGA * gap)).sum(-1)
+
+
+def plain_resmax_policy(xp, q, _):
+    gap = q.max(-1)[..., None] - q
+    share = xp.where(gap == 0, 0.0, 1 / (q.shape[-1] + OMEGA * gap))
+    return xp.where(gap == 0, 1 - share.sum(-1)[..., None], share)
+
+
+def plain_sparsemax_policy(xp, q, _):
+    """The projection that optax and entmax have: sort, and look for the threshold."""
+    z = OMEGA * q
+    z = z - z.max(-1)[..., None]
+    ordered = -xp.sort(-z, axis=-1)
+    size = xp.arange(1, q.shape[-1] + 1, dtype=q.dtype)
+    total = xp.cumsum(ordered, axis=-1)
+    count = (1 + size * ordered > total).sum(-1)[..., None]
+    threshold = (xp.take_along_axis(total, count - 1, -1) - 1) / count.astype(q.dtype)
+    return xp.maximum(z - threshold, 0)
+
+
+def plain_sparsemax(xp, q, _):
+    policy = plain_sparsemax_policy(xp, q, None)
+    return (policy * q).sum(-1) + (1 - (policy * policy).sum(-1)) / (2 * OMEGA)
+
+
+def mellowmax_policy_without_prior(xp, q, _):
+    return mm.mellowmax_policy(q, OMEGA)
+
+
+def softmaxes():
+    """The other softmaxes: their value and their policy against plain formulas."""
+    print(f"\nOther softmaxes, {ROWS:,} rows: our time over that of a plain formula of the same")
+    print("library; mellowmax's policy with a prior over that without (goal: at most 1.5)")
+    for actions in (4, 18):
+        weights = np.random.default_rng(1).random(actions) + 0.1
+        weights = weights / weights.sum()
+        kinds = {
+            "LogSumExp": (mm.LogSumExp(OMEGA), plain_log_sum_exp, plain_softmax),
+            "FreeEnergy, prior": (
+                mm.FreeEnergy(OMEGA, prior=weights),
+                plain_log_sum_exp,
+                plain_softmax,
+            ),
+            "Mellowmax, prior": (
+                mm.Mellowmax(OMEGA, prior=weights),
+                plain_log_sum_exp,
+                mellowmax_policy_without_prior,
+            ),
+            "Resmax": (mm.Resmax(OMEGA), plain_resmax, plain_resmax_policy),
+            "Sparsemax": (mm.Sparsemax(OMEGA), plain_sparsemax, plain_sparsemax_policy),
+        }
+        q, x = values(ROWS, actions, np.float64), jnp.asarray(values(ROWS, actions, np.float32))
+        for name, (softmax, *plain) in kinds.items():
+            prior = weights if getattr(softmax, "prior", None) is not None else np.ones(actions)
+            found = []
+            for ours, theirs in zip((softmax.value, softmax.policy), plain, strict=True):
+                jitted = jax.jit(ours)
+                formula = jax.jit(lambda x, p, f=theirs: f(jnp, x, p))
+                small = jnp.asarray(prior, jnp.float32)
+                times = seconds(
+                    lambda q=q, f=ours: f(q),
+                    lambda q=q, f=theirs, prior=prior: f(np, q, prior),
+                    lambda x=x, f=jitted: f(x),
+                    lambda x=x, f=formula, prior=small: f(x, prior),
+                    rounds=5,
+                )
+                found.append((times[0] / times[1], times[2] / times[3]))
+            (value, value_jax), (policy, policy_jax) = found
+            print(
+                f"  {actions:>2} {name:<18} NumPy float64: value {value:.2f} policy {policy:.2f}"
+                f"   JAX float32: value {value_jax:.2f} policy {policy_jax:.2f}"
+            )
+
+
 def report(name, times):
     mellow, logsum, boltz, policy, softmax = times
     print(
@@ -255,6 +346,7 @@ if __name__ == "__main__":
     print(f"Python {platform.python_version()} on one core, JAX on {jax.devices()[0].device_kind}")
     policies()
     operators()
+    softmaxes()
     one_row()
     pytorch()
     growth()

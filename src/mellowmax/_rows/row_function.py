@@ -112,12 +112,13 @@ class RowFunction:
 
         def either(xp: Namespace, *columns: Array | None) -> Array:
             q, parameter, counted = cast(Any, columns[:3])
-            if counted is not None and not _is_prior(counted):
+            has_prior = _is_prior(counted)
+            if not (has_prior or (self.has_extremes and counted is None)):
                 return formula(xp, *columns)
             branches = (functools.partial(each, xp) for each in (quick, formula))
             return jax.lax.cond(are_ordinary(xp, q, parameter, counted), *branches, *columns)
 
-        return either if self.has_extremes else formula
+        return either
 
     def _numpy(self, *arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Chunk by chunk."""

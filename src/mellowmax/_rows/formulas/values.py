@@ -110,6 +110,8 @@ def _resmax_lost(xp: Namespace, g: Gaps) -> Array:
     """What each action takes from the maximum, its probability times its gap."""
     n = count(xp, g)
     weighed = g.strength * g.gap
+    if g.ordinary:
+        return g.gap / (n + weighed)
     overflows = weighed > xp.finfo(weighed.dtype).max / 4
     lost = g.gap / (n + xp.where(overflows, 0.0, weighed))
     lost = xp.where(overflows, 1 / g.strength, lost)
@@ -245,5 +247,5 @@ mellowmax = RowFunction(
     quick=quick.mellowmax,
 )
 log_sum_exp = RowFunction(_log_sum_exp, [distributions.boltzmann, log_sum_exp_by_beta])
-resmax = RowFunction(_resmax, [resmax_by_q, resmax_by_eta])
+resmax = RowFunction(_resmax, [resmax_by_q, resmax_by_eta], has_extremes=True)
 sparsemax = RowFunction(_sparsemax, [distributions.sparsemax, sparsemax_by_beta])
