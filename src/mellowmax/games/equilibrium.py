@@ -52,6 +52,11 @@ class Equilibrium:
         return self._by_player(self._response.policy(self._vector))
 
     @functools.cached_property
+    def log_profile(self) -> Profile:
+        """The logarithms of the probabilities, finite where a probability underflows."""
+        return self._by_player(self._response.log_policy(self._vector))
+
+    @functools.cached_property
     def action_values(self) -> Profile:
         """What each action of each player pays on average."""
         return tuple(map(read_only, self.game.action_values(self.profile)))

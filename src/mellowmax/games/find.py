@@ -130,9 +130,7 @@ def _pure(setting: Setting, seed: int) -> Floats:
     else:
         rng = np.random.default_rng(seed)
         profiles = rng.integers(counts, size=(_MOST_PROFILES, len(counts)))
-    rows = np.eye(max(counts))[profiles]  # [B, N, A]
-    answers = payoffs.pairs(rows) @ rows.reshape(len(rows), -1, 1)
-    return np.asarray(answers[..., 0] / (len(counts) - 1))
+    return payoffs.values(np.eye(max(counts))[profiles])
 
 
 def _principal(setting: Setting, softmax: Softmax) -> tuple[list[Floats], str]:

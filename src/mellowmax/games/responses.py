@@ -88,6 +88,19 @@ class Payoffs:
         """
         return self._of_two if len(self.shape) == 2 else self._of_more(profile)
 
+    def values(self, profile: Floats, pairs: Floats | None = None) -> Floats:
+        """`U`: what each action pays on average, `[..., D]`, from a profile and its `pairs`."""
+        pairs = self.pairs(profile) if pairs is None else pairs
+        flat = profile.reshape(*profile.shape[:-2], -1)
+        # Each of the other players alone says what an action pays: all say the same.
+        return np.asarray((pairs @ flat[..., None])[..., 0] / (len(self.shape) - 1))
+
+    @functools.cached_property
+    def uniform(self) -> Floats:
+        """The profile in which all play at random, `[N, A]`."""
+        there = np.arange(max(self.shape)) < np.array(self.shape)[:, None]
+        return np.asarray(there / np.array(self.shape)[:, None])
+
     @functools.cached_property
     def _of_two(self) -> Floats:
         row, column = self.array[..., 0, :, :], np.swapaxes(self.array[..., 1, :, :], -1, -2)
@@ -133,10 +146,14 @@ class Response:
         rows = self.payoffs.rows(v)
         return np.asarray(self.softmax.policy(rows, where=self.payoffs.allowed))
 
+    def log_policy(self, v: Floats) -> Floats:
+        """The logarithms of its probabilities."""
+        rows = self.payoffs.rows(v)
+        return np.asarray(self.softmax.log_policy(rows, where=self.payoffs.allowed))
+
     def residual(self, v: Floats) -> Floats:
         """`U(policy(v)) - v`."""
-        policy = self.policy(v)
-        return self._answer(self.payoffs.pairs(policy), policy) - v
+        return self.payoffs.values(self.policy(v)) - v
 
     def linearised(self, v: Floats) -> tuple[Floats, Floats]:
         """The same, and the Jacobian of `U(policy(v))`."""
@@ -145,9 +162,5 @@ class Response:
         pairs = payoffs.pairs(policy)
         blocks = pairs.reshape(*pairs.shape[:-1], 1, *policy.shape[-2:])
         jacobian = np.swapaxes(blocks, -3, -2) @ slopes[..., None, :, :, :]
-        return self._answer(pairs, policy) - v, jacobian.reshape(*jacobian.shape[:-3], -1)
-
-    def _answer(self, pairs: Floats, policy: Floats) -> Floats:
-        """What each action gets: once from each of the other players, all the same."""
-        flat = policy.reshape(*policy.shape[:-2], -1)
-        return np.asarray((pairs @ flat[..., None])[..., 0] / (len(self.payoffs.shape) - 1))
+        residual = payoffs.values(policy, pairs) - v
+        return residual, jacobian.reshape(*jacobian.shape[:-3], -1)
