@@ -15,7 +15,7 @@ from .._typing import Floats, Integers
 from .game import Game, Profile
 from .responses import Payoffs
 
-__all__ = ["Observations"]
+__all__ = ["Block", "Observations"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
