@@ -125,7 +125,7 @@ def fit(
 
     Raises:
         ValueError: for counts that are not those of the games, in a sentence that names player and
-            action, and for a model that there is not.
+            action, and for the name of no model.
 
     Examples:
         >>> from mellowmax import Boltzmann, Mellowmax

@@ -65,7 +65,7 @@ def quantal_level_k(observed: Observations, family: Family) -> Callable[[Floats,
                 uniform,
                 *map(np.exp, (_log_policy(block, [first]), _log_policy(block, [believed, second]))),
             )
-            with np.errstate(divide="ignore"):  # of an action that there is not
+            with np.errstate(divide="ignore"):  # of an action beyond those of a player
                 return np.log(sum(s * own for s, own in zip(shares, levels, strict=True)))
 
         return _of_games(observed, mixed)
