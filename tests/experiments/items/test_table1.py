@@ -48,7 +48,7 @@ def printed_rows(n=200):
 
 def test_the_paper_itself_passes_the_table():
     rates = printed_rows()
-    tables = {"rates": rates, "settings": z_of_settings(rates)}
+    tables = {"rates": rates, "sample": rates, "settings": z_of_settings(rates)}
     assert (tables["settings"].reproduced == 6).all()
     assert table1.judge(tables).outcome is Outcome.REPRODUCED
 
@@ -59,10 +59,42 @@ def test_the_table_can_fail():
     rates["terminated_iterations"] += 500.0
     rates.loc[rates.operator == "mm", ["unterminated", "several"]] = 3_000
     rates.loc[rates.operator == "boltz", ["unterminated", "several"]] = 2_000
-    tables = {"rates": rates, "settings": z_of_settings(rates)}
+    tables = {"rates": rates, "sample": rates, "settings": z_of_settings(rates)}
     verdict = table1.judge(tables)
     assert verdict.outcome is Outcome.NOT
     assert "Iterations on average, mm" in verdict.summary
+
+
+def test_what_is_0_by_theorem_is_marked_and_only_that():
+    """A contraction by 0.9 takes 100 sweeps for a delta of 1e-3, and more than 1000 for 1e-47."""
+    rates = printed_rows()
+    rates = rates[(rates.delta == 1e-3) & (rates.discount == 0.9)]
+
+    def marked(delta):
+        own = rates.assign(delta=delta)
+        tables = {"rates": own, "sample": own, "settings": z_of_settings(own)}
+        verdict = table1.judge(tables)
+        assert f"{len(PRINTED)} of six numbers" in verdict.in_short
+        return [c.statement for c in verdict.claims if "(0 by theorem)" in c.statement]
+
+    assert marked(1e-3) == [
+        "MDPs that did not terminate in 1000 iterations, mm (0 by theorem).",
+        "MDPs with more than one fixed point, mm (0 by theorem).",
+    ]
+    assert marked(1e-47) == ["MDPs with more than one fixed point, mm (0 by theorem)."]
+
+
+def test_a_nearest_setting_that_changes_with_the_number_of_mdps_is_said():
+    tables = made("table1")[1]
+    settings = tables["settings"][tables["settings"].sweeps == "in place"]
+    sample = z_of_settings(tables["sample"][tables["sample"].sweeps == "in place"])
+    own, few = (t.loc[t.distance.idxmin(), ["beta", "delta"]] for t in (settings, sample))
+    summary = table1.judge(tables).summary
+    assert ("It is the same with the first 200" in summary) == own.equals(few)
+    far = tables["sample"].assign(iterations=900.0, terminated_iterations=900.0)
+    far.loc[(far.beta == 10.0) & (far.delta == 0.1), ["iterations", "terminated_iterations"]] = 220
+    changed = table1.judge({**tables, "sample": far}).summary
+    assert "with the first 200 alone, as many as the paper has, it is beta = omega = 10," in changed
 
 
 def test_a_count_is_compared_by_the_binomial_range():

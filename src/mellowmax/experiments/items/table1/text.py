@@ -28,8 +28,9 @@ number is reproduced where |z| <= 1.96 (95 %). The nearest setting has the small
 of the six z on the grid, where all settings have the same MDPs. The claims are the six numbers at
 the nearest setting, from the most MDPs that were run there, and that mm is better than boltz there
 in all three respects. The summary names the numbers that no setting of the grid reproduces, and the
-most that one setting reproduces together. All this is for sweeps in place, the paper's Algorithm 2;
-synchronous sweeps are run too, and do not affect the verdict."""
+most that one setting reproduces together. Two numbers of mm can only be 0, by theorem, and are no
+evidence: they are marked. All this is for sweeps in place, the paper's Algorithm 2; synchronous
+sweeps are run too, and do not affect the verdict."""
 DEVIATIONS = (
     "beta = omega, delta, the discount and the initial values are not stated: a grid of the first "
     "three, and initial values of 0.",
