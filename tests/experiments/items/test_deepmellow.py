@@ -137,6 +137,14 @@ def test_the_verdict_is_by_the_rule(effects, holds):
     assert few.in_short.endswith("acrobot undecided.")
 
 
+def test_a_few_runs_have_no_interval():
+    """Half of 18 runs are 9 of mellowmax, half of 20 are 10."""
+    for runs, spared in ((18, False), (20, True)):
+        needed, *rest = deepmellow.judge(made_up((0.0, -1.0, 1.0, 2.0), runs=runs)).claims
+        assert f"; {runs} runs)" in needed.ours
+        assert all((" (95 %: " in claim.ours) == spared for claim in rest)
+
+
 def test_a_false_claim_is_found_to_hold_once_in_40_times(monkeypatch):
     """Mellowmax is worse by just the margin at both omegas, and max as good without as with one.
 

@@ -98,6 +98,19 @@ def test_the_rules_beside_algorithm_2_change_nothing_in_the_verdict():
     assert fig7.judge(tables).claims == before
 
 
+def test_how_far_the_paper_s_max_is_from_its_boltz_is_said():
+    """By the sweeps of section 3's formula: 185 for max against 153 for boltz at 60, read off."""
+    q, away = 3.0, []
+    for _ in range(185):
+        q = max(0.12211 + 0.98 * 0.65867 * q, 0.03284 + 0.98 * 0.99075 * q)
+        away.append(q - 0.03284 / (1 - 0.98 * 0.99075))
+    share = away[184] / away[152]
+    (said,) = fig7.judge(made("fig7")[1]).beside
+    assert "32 sweeps fewer" in said
+    assert f"32 of them by {share:.2f}" in said
+    assert f"{1 / share:.1f} times as far away, or ran to {share:.2f} of the tolerance" in said
+
+
 def test_the_paper_itself_passes_figure_7():
     tables = dict(made("fig7")[1])
     nearest = tables["nearest"].assign(distance=0.0)

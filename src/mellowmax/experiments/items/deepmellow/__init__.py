@@ -24,7 +24,7 @@ from ...cell_training import train_in_cell
 from ...intervals import difference, mean_interval
 from ...item import NAMES, Claim, Spec, Verdict, Work
 from . import figures
-from .text import CAPTIONS, COLUMNS, DEVIATIONS, ENOUGH, MARGIN, RULE, SETTINGS, SOURCE, TITLE
+from .text import CAPTIONS, COLUMNS, DEVIATIONS, ENOUGH, FEW, MARGIN, RULE, SETTINGS, SOURCE, TITLE
 
 __all__ = [*NAMES, "resume"]
 
@@ -258,5 +258,6 @@ def _words(row: pd.Series[Any]) -> str:
     """A difference between two methods."""
     one, other = row["question"].split(" or ")
     omega = "" if math.isnan(row["omega"]) else f" at omega {row['omega']:g}"
-    interval = f"95 %: {row['low']:.1f} to {row['high']:.1f}; {row['runs']:.0f} runs"
-    return f"{one}{omega} minus {other}: {row['difference']:.1f} ({interval})"
+    interval = f"95 %: {row['low']:.1f} to {row['high']:.1f}; "
+    about = f"{interval if row['runs'] >= FEW else ''}{row['runs']:.0f} runs"
+    return f"{one}{omega} minus {other}: {row['difference']:.1f} ({about})"

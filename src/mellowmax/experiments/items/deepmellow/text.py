@@ -9,6 +9,7 @@ __all__ = [
     "COLUMNS",
     "DEVIATIONS",
     "ENOUGH",
+    "FEW",
     "MARGIN",
     "RULE",
     "SETTINGS",
@@ -20,6 +21,8 @@ TITLE = "Deep Q-learning without a target network"
 SOURCE = "Beyond the paper: Kim, Asadi, Littman and Konidaris, IJCAI 2019"
 ENOUGH = 100
 """How many runs of each setting it takes to judge."""
+FEW = 10
+"""With fewer runs of a method no interval is shown with its difference."""
 MARGIN = 20.0
 """How much less mellowmax may earn without a target network than max with one."""
 RULE = (
@@ -40,6 +43,8 @@ DEVIATIONS = (
     "The paper has no deep Q-learning. The claim that is tested here is from a later paper, by two "
     "of its authors and two others. The settings are those of the program that its first author "
     "has published (github.com/seungchan-kim/DeepMellow), except for what follows.",
+    "What is called the paper scale is not that program's own: it has as many runs, or more, but "
+    "shorter ones, and in Lunar Lander a smaller network and smaller minibatches.",
     "Acrobot: a run has 250 episodes, theirs 1000. Exploration falls linearly, over 200 steps; "
     "theirs falls by 1 % with each update, which makes as many random actions.",
     "Lunar Lander: three layers of 64 units, where theirs have 512; minibatches of 64, not 1024; "
