@@ -17,8 +17,8 @@ import pandas as pd
 from mellowmax.experiments import Verdict, style
 from mellowmax.experiments.items import fig9
 
-SMALL = fig9.Config((0.1, 0.2), (1.0, 2.0, 3.0), (0.1, 0.4), 1280, runs=3, brackets=())
-REAL = fig9.Config((0.1, 0.2), (), (0.1, 0.4), 1280, runs=3, brackets=())
+SMALL = fig9.Config((0.1, 0.2), (1.0, 2.0, 3.0), (0.1, 0.4), 1280, runs=3, shown=())
+REAL = fig9.Config((0.1, 0.2), (), (0.1, 0.4), 1280, runs=3, shown=())
 N_CELLS = 8
 SECONDS_OF_A_CELL = 0.1
 RUN = fig9.run

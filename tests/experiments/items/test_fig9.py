@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from helpers.reproduced import check_columns, check_in_short
-from mellowmax import Boltzmann, Mellowmax, mellowmax_temperature
+from mellowmax import Boltzmann, Mellowmax, mellowmax, mellowmax_temperature
 from mellowmax.experiments import Outcome, style
+from mellowmax.experiments.data import paper
 from mellowmax.experiments.items import fig9
 from mellowmax.experiments.items.fig9.silent_fallback import SilentFallback
 from mellowmax.mdp import MDP, multi_passenger_taxi
@@ -69,8 +70,9 @@ def test_the_tables_and_figures(tables):
         figures = fig9.plot(tables)
     for figure in figures.values():
         figure.canvas.draw()
-        assert len(figure.axes) == 3
-        assert all(axes.get_xlabel() and axes.get_ylabel() for axes in figure.axes)
+        assert len(figure.axes) % 3 == 0
+        assert all(axes.get_xlabel() for axes in figure.axes[-3:])
+        assert all(axes.get_ylabel() for axes in figure.axes[::3])
     spec = fig9.cells(SMALL)["boltzmann-3"]
     pd.testing.assert_frame_equal(fig9.run(spec), fig9.run(spec))
 
@@ -115,6 +117,26 @@ def test_the_verdict_can_hold_and_fail(tables):
     assert [claim.holds for claim in failed.claims] == [True, True, False, True, False]
 
 
+def test_a_panel_is_judged_in_standard_errors_of_both_sides(tables):
+    """A constant is as near to epsilon-greedy's curve as 0.03 everywhere, and is refused."""
+    points = paper("fig9_taxi")
+    theirs = points[points["policy"] == "eps"].drop_duplicates("parameter")
+    rows = theirs.assign(policy="epsilon-greedy", paper=theirs["mean_reward"])
+    rows = rows.assign(standard_error=0.001, planned=0.0, planned_converged=True)
+    others = tables["best"].query("policy != 'epsilon-greedy'")
+
+    def holds(mean_reward):
+        best = pd.concat([rows.assign(mean_reward=mean_reward), others], ignore_index=True)
+        return fig9.judge(tables | {"best": best}).claims[0].holds
+
+    flat = rows["paper"].mean()
+    assert (abs(rows["paper"] - flat) < 0.03).all()
+    assert not holds(flat)
+    rng, count = np.random.default_rng(0), len(rows)
+    again = [holds(rows["paper"] + 0.001 * rng.normal(0, 2**0.5, count)) for _ in range(100)]
+    assert again.count(False) <= 17  # at most 5 in truth: more come up once in a million times
+
+
 def test_a_silent_fallback_is_boltzmann_s_policy_at_omega_where_the_root_is_not_in_the_bracket():
     q = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
     root = np.array([mellowmax_temperature(row, 3.0) for row in q])
@@ -128,19 +150,35 @@ def test_a_silent_fallback_is_boltzmann_s_policy_at_omega_where_the_root_is_not_
     np.testing.assert_allclose(np.exp(logs), policy, atol=1e-6)
 
 
+def test_a_search_with_a_wide_bracket_overflows_in_spread_rows():
+    """Where `exp(-500 d)` does, for the action that is worst in the row."""
+    q = np.random.default_rng(0).normal(size=(40, 4))
+    lowest = mellowmax(q, 3.0) - q.min(1)
+    with np.errstate(over="ignore"):
+        fails = np.isinf(np.exp(500 * lowest))
+    assert 5 < fails.sum() < 35
+    policy = np.asarray(SilentFallback(3.0, -500.0, 500.0).policy(jnp.asarray(q)))
+    right, wrong = Mellowmax(3.0).policy(q), Boltzmann(3.0).policy(q)
+    np.testing.assert_allclose(policy, np.where(fails[:, None], wrong, right), atol=1e-6)
+
+
 def test_the_hypothesis_is_named_so_and_fitted_on_other_seeds(tables):
     config = fig9.SCALES["paper"]
     assert config.fit_seed != config.seed
-    assert config.bracket in config.brackets
+    assert set(config.shown) <= set(config.brackets)
     fit = tables["fit"]
     assert fit["distance"].is_monotonic_increasing
     assert len(tables["fallback"]) == 2 * 2
     verdict = fig9.judge(tables)
     check_in_short(verdict)
-    assert "A hypothesis, not a result" in verdict.summary
+    (said,) = verdict.beside
+    assert said.startswith("A hypothesis, not a result")
+    rows = tables["fallback"].query("low == 0.5")
+    distance = np.linalg.norm(rows["mean_reward"] - rows["paper"]) / len(rows) ** 0.5
+    assert f"[0.5, 2], {rows['mean_reward'].max():.2f} at its best, {distance:.3f} off" in said
     none = {name: tables[name].iloc[:0] for name in ("fallback", "fit")}
     without = fig9.judge(tables | none)
-    assert "hypothesis" not in without.summary
+    assert without.beside == ()
     assert without.claims == verdict.claims  # it changes nothing in the verdict
 
 

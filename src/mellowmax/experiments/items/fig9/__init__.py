@@ -5,7 +5,7 @@ policy of planning's fixed point would earn: a large learning rate makes SARSA's
 than that, so the two are different things.
 
 Beside mellowmax's panel stands a hypothesis about the paper's: a root finder that silently
-falls back on omega (`silent_fallback`). Its bracket is fitted with seeds other than those shown.
+falls back on omega (`silent_fallback`). Its brackets are fitted with seeds other than those shown.
 """
 
 from __future__ import annotations
@@ -52,16 +52,20 @@ class Config:
     """Dearden et al. (1998)."""
     seed: int = 9
     """Seed of the random numbers; ours."""
-    bracket: tuple[float, float] = (0.7, 2.0)
-    """Bracket of the hypothetical root finder: the one of `brackets` that comes nearest to the
-    paper's curve, with the seed of the fit."""
-    brackets: tuple[tuple[float, float], ...] = tuple(
-        (low, high)
-        for low in (0.0, 0.7, 0.9, 1.1, 1.3)
-        for high in (1.2, 1.5, 2.0, 4.0)
-        if low < high
+    shown: tuple[tuple[float, float], ...] = ((0.7, 2.0), (-500.0, 500.0))
+    """Brackets of the hypothetical root finder: the one that came nearest to the paper's curve in
+    a fit with other seeds, and one that overflows. None for no hypothesis."""
+    brackets: tuple[tuple[float, float], ...] = (
+        *(
+            (low, high)
+            for low in (0.0, 0.7, 0.9, 1.1, 1.3)
+            for high in (1.2, 1.5, 2.0, 4.0)
+            if low < high
+        ),
+        (-500.0, 500.0),
+        (-700.0, 700.0),
     )
-    """The brackets that it was fitted among; ours. None for no hypothesis."""
+    """The brackets that were fitted; ours."""
     fit_rates: tuple[float, ...] = (0.2, 0.4, 0.8)
     """Learning rates of the fit."""
     fit_runs: int = 2
@@ -96,11 +100,12 @@ def cells(config: Config) -> dict[str, Spec]:
         for policy in POLICIES
         for parameter in _parameters(config, policy)
     }
-    if not config.brackets:
+    if not config.shown:
         return result
     fit = {"learning_rates": list(config.fit_rates), "runs": config.fit_runs}
     fit |= {"seed": config.fit_seed, "brackets": [list(pair) for pair in config.brackets]}
-    for name, own in ((FALLBACK, {"brackets": [list(config.bracket)]}), ("fit", fit)):
+    shown = {"brackets": [list(pair) for pair in config.shown]}
+    for name, own in ((FALLBACK, shown), ("fit", fit)):
         for parameter in config.inverse_temperatures:
             base = {"policy": FALLBACK, "parameter": parameter} | shared
             result[f"{name}-{parameter:g}"] = base | own

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ... import style
@@ -23,8 +24,9 @@ def draw_rewards(best: pd.DataFrame, fallback: pd.DataFrame, theirs: pd.DataFram
         theirs: the paper's points.
     """
     height = 1.1 * max(best["mean_reward"].max(), best["planned"].max(), best["paper"].max())
-    figure, axes = style.figure(3, height=3.8)
-    for axis, policy in zip(axes, _SYMBOLS, strict=True):
+    figure = Figure(figsize=(15.0, 5.4), layout="constrained")
+    axes = figure.subplots(2, 3, sharex="col", sharey="row", height_ratios=(3, 1))
+    for axis, below, policy in zip(*axes, _SYMBOLS, strict=True):
         ours = best[best["policy"] == policy]
         look = style.COLOURS[policy]
         printed = theirs[theirs["policy"] == policy]
@@ -36,13 +38,11 @@ def draw_rewards(best: pd.DataFrame, fallback: pd.DataFrame, theirs: pd.DataFram
             marker="o",
             markersize=4,
             capsize=2,
-            label="SARSA here, 95 %, at its best learning rate (the small number)",
+            label="SARSA here, 95 %, at its best learning rate",
             **look,
         )
         if policy == "mellowmax":
-            guess = {"color": "#555555", "marker": "^", "ls": ":", "markersize": 6}
-            label = "a hypothesis: a root finder that falls back silently"
-            axis.plot(fallback["parameter"], fallback["mean_reward"], label=label, **guess)
+            _draw_hypotheses(axis, fallback)
         planned = {"color": "#555555", "marker": "_", "ls": "none", "markersize": 10}
         axis.plot(
             ours["parameter"],
@@ -50,18 +50,32 @@ def draw_rewards(best: pd.DataFrame, fallback: pd.DataFrame, theirs: pd.DataFram
             label="the policy of planning's fixed point",
             **planned,
         )
-        for row in ours.itertuples():
-            place = (row.parameter, row.mean_reward)
-            text = f"{row.learning_rate:g}"
-            axis.annotate(text, place, xytext=(0, 7), textcoords="offset points", fontsize=7)
-        axis.set(xscale="log", title=policy, xlabel=_SYMBOLS[policy])
-        axis.set(ylabel="mean reward of a step", ylim=(0, height))
+        below.plot(ours["parameter"], ours["learning_rate"], "o", color=look["color"], ms=4)
+        axis.set(xscale="log", title=policy, ylim=(0, height))
+        below.set(xlabel=_SYMBOLS[policy], ylim=(0, 1.1))
         ticks = [0.01, 0.1, 0.5] if policy == "epsilon-greedy" else [0.5, 1, 2, 5, 20]
-        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
+        below.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
+        below.minorticks_off()
         axis.minorticks_off()
         handles = axis.get_legend_handles_labels()
+    axes[0, 0].set(ylabel="mean reward of a step")
+    axes[1, 0].set(ylabel="best\nlearning rate")
     figure.legend(*handles, loc="outside lower center", ncols=2)
     return figure
+
+
+def _draw_hypotheses(axis: Axes, fallback: pd.DataFrame) -> None:
+    """What root finders that fall back silently earn, for each bracket."""
+    groups = fallback.groupby(["low", "high"], sort=False)
+    for i, ((low, high), rows) in enumerate(groups):
+        guess = {
+            "color": ("#555555", "#999999")[i % 2],
+            "marker": "^s"[i % 2],
+            "ms": 6,
+            "mfc": "none",
+        }
+        label = f"a hypothesis: a silent fallback, bracket [{low:g}, {high:g}]"
+        axis.plot(rows["parameter"], rows["mean_reward"], label=label, ls=":", **guess)
 
 
 def draw_rates(rates: pd.DataFrame) -> Figure:

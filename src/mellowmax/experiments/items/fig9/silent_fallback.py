@@ -1,14 +1,16 @@
 """A hypothesis about figure 9: mellowmax's policy by a root finder that fails silently.
 
 The inverse temperature of the policy is the root of an equation (section 6). A root finder needs a
-bracket, and may return its initial guess where the root lies outside. Here that is omega itself:
-the policy is Boltzmann's at omega wherever the root is not in the bracket. `mellowmax.policies`
-never does this.
+bracket, and may return its initial guess where it fails: where the root lies outside, or where an
+exponential at an end of the bracket overflows. Here that guess is omega itself, so that the policy
+is Boltzmann's at omega. `mellowmax.policies` never does this.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,18 +20,31 @@ import numpy as np
 import pandas as pd
 
 from ...._typing import ArrayT, Floats, Mask, Numbers
+from ....operators import mellowmax
 from ....policies import boltzmann_log_policy, boltzmann_policy, mellowmax_temperature
 from ....softmax import Mellowmax
 from ...item import Spec
 
-__all__ = ["SilentFallback", "best_rates", "distances", "softmaxes", "tabulate"]
+__all__ = [
+    "LARGE",
+    "SilentFallback",
+    "best_rates",
+    "distances",
+    "overflows",
+    "root_mean_square",
+    "softmaxes",
+    "tabulate",
+]
+
+LARGE = 2.0
+"""From this omega on, the paper's mellowmax is near what a silent fallback earns."""
 
 _COLUMNS = ["parameter", "low", "high", "learning_rate", "mean_reward", "standard_error"]
 
 
 @dataclasses.dataclass(frozen=True)
 class SilentFallback(Mellowmax):
-    """Mellowmax, with a policy that is right where its inverse temperature is in a bracket.
+    """Mellowmax, with a policy that is right where a search with a bracket does not fail.
 
     Examples:
         The root is 1.84 for omega = 5, and a bracket that ends at 1 does not hold it:
@@ -39,6 +54,13 @@ class SilentFallback(Mellowmax):
         [0.137 0.863]
         >>> print(SilentFallback(5.0, 0.0, 1.0).policy(q).round(3))
         [0.007 0.993]
+
+        A bracket from -500 to 500 holds it, but in a row that is spread the search overflows:
+
+        >>> print(SilentFallback(5.0, -500.0, 500.0).policy(q).round(3))
+        [0.137 0.863]
+        >>> print(SilentFallback(5.0, -500.0, 500.0).policy(2 * q).round(3))
+        [0. 1.]
     """
 
     low: Any
@@ -50,7 +72,7 @@ class SilentFallback(Mellowmax):
         """Nothing is checked: JAX makes objects of it with placeholders in their fields."""
 
     def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
-        """Boltzmann's at the root, or at omega where the bracket does not hold it."""
+        """Boltzmann's at the root, or at omega where the search fails."""
         return boltzmann_policy(q, self._temperature(q, axis, where), axis=axis, where=where)
 
     def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
@@ -59,7 +81,16 @@ class SilentFallback(Mellowmax):
 
     def _temperature(self, q: ArrayT | Numbers, axis: int, where: Mask) -> jax.Array:
         root = jnp.asarray(mellowmax_temperature(q, self.omega, axis=axis, where=where))
-        return jnp.where((self.low <= root) & (root <= self.high), root, self.omega)
+        spread = mellowmax(q, self.omega, axis=axis, where=where) - jnp.min(q, axis=axis)
+        finds = (
+            (self.low <= root) & (root <= self.high) & (spread <= overflows(self.low, self.high))
+        )
+        return jnp.where(finds, root, self.omega)
+
+
+def overflows(low: Any, high: Any) -> Any:
+    """How far mellowmax is above the least value where an exponential at an end overflows."""
+    return math.log(sys.float_info.max) / jnp.maximum(abs(low), abs(high))
 
 
 def softmaxes(spec: Spec) -> SilentFallback:
@@ -100,7 +131,13 @@ def best_rates(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def distances(fit: pd.DataFrame) -> pd.DataFrame:
-    """How far each bracket is from the paper's curve on average, the nearest first."""
-    fit = fit.assign(distance=abs(fit["mean_reward"] - fit["paper"]))
-    means = fit.groupby(["low", "high"])["distance"].mean().reset_index()
-    return means.sort_values("distance", ignore_index=True)
+    """How far each bracket is from the paper's curve, the nearest first."""
+    groups = fit.groupby(["low", "high"])
+    large = fit[fit["parameter"] >= LARGE].groupby(["low", "high"])
+    columns = {"distance": groups.apply(root_mean_square), "large": large.apply(root_mean_square)}
+    return pd.DataFrame(columns).reset_index().sort_values("distance", ignore_index=True)
+
+
+def root_mean_square(rows: pd.DataFrame) -> float:
+    """The root mean square distance of points from the paper's."""
+    return float(np.sqrt(((rows["mean_reward"] - rows["paper"]) ** 2).mean()))
