@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
@@ -67,15 +69,11 @@ def draw_rewards(best: pd.DataFrame, fallback: pd.DataFrame, theirs: pd.DataFram
 def _draw_hypotheses(axis: Axes, fallback: pd.DataFrame) -> None:
     """What root finders that fall back silently earn, for each bracket."""
     groups = fallback.groupby(["low", "high"], sort=False)
-    for i, ((low, high), rows) in enumerate(groups):
-        guess = {
-            "color": ("#555555", "#999999")[i % 2],
-            "marker": "^s"[i % 2],
-            "ms": 6,
-            "mfc": "none",
-        }
+    looks = (("#333333", "^"), ("#888888", "s"))
+    for ((low, high), rows), (colour, mark) in zip(groups, looks, strict=False):
+        look: dict[str, Any] = {"color": colour, "marker": mark, "ls": ":", "mfc": "none"}
         label = f"a hypothesis: a silent fallback, bracket [{low:g}, {high:g}]"
-        axis.plot(rows["parameter"], rows["mean_reward"], label=label, ls=":", **guess)
+        axis.plot(rows["parameter"], rows["mean_reward"], label=label, **look)
 
 
 def draw_rates(rates: pd.DataFrame) -> Figure:

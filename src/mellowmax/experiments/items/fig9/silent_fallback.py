@@ -81,7 +81,9 @@ class SilentFallback(Mellowmax):
 
     def _temperature(self, q: ArrayT | Numbers, axis: int, where: Mask) -> jax.Array:
         root = jnp.asarray(mellowmax_temperature(q, self.omega, axis=axis, where=where))
-        spread = mellowmax(q, self.omega, axis=axis, where=where) - jnp.min(q, axis=axis)
+        spread = mellowmax(q, self.omega, axis=axis, where=where) - jnp.min(
+            jnp.asarray(q), axis=axis
+        )
         finds = (
             (self.low <= root) & (root <= self.high) & (spread <= overflows(self.low, self.high))
         )
@@ -132,10 +134,10 @@ def best_rates(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def distances(fit: pd.DataFrame) -> pd.DataFrame:
     """How far each bracket is from the paper's curve, the nearest first."""
-    groups = fit.groupby(["low", "high"])
-    large = fit[fit["parameter"] >= LARGE].groupby(["low", "high"])
-    columns = {"distance": groups.apply(root_mean_square), "large": large.apply(root_mean_square)}
-    return pd.DataFrame(columns).reset_index().sort_values("distance", ignore_index=True)
+    squares = fit.assign(square=(fit["mean_reward"] - fit["paper"]) ** 2)
+    rows = {"distance": squares, "large": squares[squares["parameter"] >= LARGE]}
+    means = {x: part.groupby(["low", "high"])["square"].mean() ** 0.5 for x, part in rows.items()}
+    return pd.DataFrame(means).reset_index().sort_values("distance", ignore_index=True)
 
 
 def root_mean_square(rows: pd.DataFrame) -> float:
