@@ -16,7 +16,7 @@ __all__ = ["judge"]
 _LIMIT = 1000
 """Iterations after which an MDP does not terminate (section 7.1)."""
 _LARGEST_REWARD = 0.5
-"""Of the random MDPs (section 7.1): what the first sweep changes at most, from values of 0."""
+"""In random MDPs (section 7.1): the most that the first sweep changes, from values of 0."""
 
 
 def _nearest(
