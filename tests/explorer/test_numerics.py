@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from helpers.browser import browser
-from mellowmax import Boltzmann, Mellowmax, mellowmax_temperature
+from mellowmax import (
+    Boltzmann,
+    Mellowmax,
+    log_sum_exp,
+    mellowmax_temperature,
+    resmax,
+    sparsemax,
+)
 from mellowmax.explorer.inline import inlined
 from mellowmax.mdp import MDP, two_state
 from mellowmax.planning import fixed_points, trace_fixed_points
@@ -86,6 +93,20 @@ def test_operators_policies_and_gradients(compute, rng):
         if case["kind"] == "mellowmax":
             expected = mellowmax_temperature(q, case["parameter"])
             assert abs(b - expected) <= TOLERANCE * max(1, expected), case
+
+
+def test_the_other_operators(compute, rng):
+    kinds = {"logSumExp": log_sum_exp, "sparsemax": sparsemax, "resmax": resmax}
+    cases = []
+    for i in range(90):
+        qa, qb = (10.0 ** rng.integers(-3, 3) * rng.normal(size=2)).tolist()
+        parameter = float(10.0 ** rng.uniform(-2, 3))
+        qb = qa if i % 10 == 0 else qb
+        cases.append({"kind": list(kinds)[i % 3], "parameter": parameter, "qa": qa, "qb": qb})
+    script = "({kind, parameter, qa, qb}) => $operators[kind](qa, qb, parameter)"
+    for case, value in zip(cases, compute(["operators"], script, cases), strict=True):
+        expected = kinds[case["kind"]]([case["qa"], case["qb"]], case["parameter"])
+        assert abs(value - expected) <= TOLERANCE * max(abs(expected), abs(case["qa"])), case
 
 
 def test_fixed_points_and_their_stability(compute, rng):

@@ -4,7 +4,7 @@
 /** @typedef {{[name: string]: string}} Ink */
 /** @typedef {{left: number, right: number, top: number, bottom: number}} Margin */
 
-const NAMES = ["page", "card", "text", "soft", "line", "tint", "boltzmann", "mellowmax", "low", "high", "window"];
+const NAMES = ["page", "card", "text", "soft", "line", "tint", "boltzmann", "mellowmax", "low", "high", "window", "sum", "sparse", "inverse"];
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
 /**

@@ -49,6 +49,7 @@ const twins = /** @type {const} */ (["boltzmann", "mellowmax"]).map(
 );
 const operators = new Chart(find("operators"), { left: 50 });
 const seen = new Seen([operators], drawCurves);
+find("others").addEventListener("change", drawCurves);
 const scrubs = Object.entries(LIMITS).map(([name, limits]) => {
   const set = (/** @type {number} */ value) => {
     change({ mdp: { ...state.mdp, [name]: value }, at: endOf(scenes.boltzmann), loop: false });
@@ -214,7 +215,10 @@ function drawRest() {
 function drawCurves() {
   const { beta, omega } = state;
   const widest = place.plane[1] - place.plane[0];
-  if (seen.shows(operators)) drawOperators(operators, ink, { beta, omega, held: endOf(scenes.boltzmann).qb, widest });
+  if (seen.shows(operators)) {
+    const held = endOf(scenes.boltzmann).qb;
+    drawOperators(operators, ink, { beta, omega, held, widest, others: find("others").checked });
+  }
 }
 
 /** @param {string} text */

@@ -1,6 +1,6 @@
 /** The operators against the value of one action, the other held: Boltzmann's falls before it rises. */
 
-import { boltzmann, mellowmax } from "./operators.js";
+import { boltzmann, logSumExp, mellowmax, resmax, sparsemax } from "./operators.js";
 
 /** @typedef {import("./chart.js").Chart} Chart */
 
@@ -8,9 +8,9 @@ const GRAIN = 160;
 
 /**
  * @param {Chart} chart @param {import("./chart.js").Ink} ink
- * @param {{beta: number, omega: number, held: number, widest: number}} what
+ * @param {{beta: number, omega: number, held: number, widest: number, others: boolean}} what
  */
-export function drawOperators(chart, ink, { beta, omega, held, widest }) {
+export function drawOperators(chart, ink, { beta, omega, held, widest, others }) {
   const [low, high] = [held - Math.min(7 / beta, widest), held + Math.min(3.5 / beta, widest / 2)];
   const xs = Array.from({ length: GRAIN + 1 }, (_, i) => low + (i / GRAIN) * (high - low));
   const middle = (/** @type {number} */ q) => (q + held) / 2;
@@ -23,6 +23,13 @@ export function drawOperators(chart, ink, { beta, omega, held, widest }) {
     ["Boltzmann", (q) => boltzmann(q, held, beta), { colour: ink.boltzmann, width: 2.5, dash: [9, 5] }],
     ["mellowmax", (q) => mellowmax(q, held, omega), { colour: ink.mellowmax, width: 2.5 }],
   ];
+  if (others) {
+    curves.push(
+      ["log-sum-exp", (q) => logSumExp(q, held, beta), { colour: ink.sum, width: 2, dash: [12, 3] }],
+      ["sparsemax", (q) => sparsemax(q, held, beta), { colour: ink.sparse, width: 2, dash: [5, 3] }],
+      ["resmax", (q) => resmax(q, held, omega), { colour: ink.inverse, width: 2, dash: [2, 3] }],
+    );
+  }
   chart.inside(() => {
     for (const [, f, look] of curves) chart.line(xs.map((q) => [chart.x(q), chart.y(f(q))]), look);
     drawDip(chart, xs, curves[2][1], ink.boltzmann);

@@ -37,6 +37,24 @@ export function mellowmax(qa, qb, omega) {
   return omega === 0 ? mean : mean + logCosh((omega * (qa - qb)) / 2) / omega;
 }
 
+/** The free energy plus `log(2) / beta`. @param {number} qa @param {number} qb @param {number} beta */
+export function logSumExp(qa, qb, beta) {
+  return Math.max(qa, qb) + Math.log1p(Math.exp(-beta * Math.abs(qa - qb))) / beta;
+}
+
+/** @param {number} qa @param {number} qb @param {number} beta */
+export function sparsemax(qa, qb, beta) {
+  const d = Math.abs(qa - qb);
+  const other = Math.max(0, (1 - beta * d) / 2); // the probability of the action that is taken less
+  return Math.max(qa, qb) - other * d + (other * (1 - other)) / beta;
+}
+
+/** @param {number} qa @param {number} qb @param {number} eta */
+export function resmax(qa, qb, eta) {
+  const d = Math.abs(qa - qb);
+  return Math.max(qa, qb) - d / (2 + eta * d);
+}
+
 /** The inverse temperature of mellowmax's policy. */
 export function temperature(/** @type {number} */ qa, /** @type {number} */ qb, /** @type {number} */ omega) {
   const d = qa - qb;
