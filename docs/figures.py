@@ -9,6 +9,7 @@ same directory.
 
 from __future__ import annotations
 
+import doctest
 import json
 import shutil
 import sys
@@ -107,6 +108,16 @@ def film_of_taxi(path: Path, seed: int = 0) -> None:
     few[0].save(path, save_all=True, append_images=few[1:], duration=times, loop=0, optimize=True)
 
 
+def fields() -> None:
+    """The pictures of the page on fields, which its examples make."""
+    page = Path(__file__).parent / "howto" / "fields.md"
+    examples = doctest.DocTestParser().get_doctest(page.read_text(), {}, page.name, str(page), 0)
+    doctest.DocTestRunner().run(examples, clear_globs=False)
+    for name in ("inventory", "queue", "replacement", "life_cycle"):
+        picture = examples.globs[f"{name}_picture"]
+        picture.savefig(IMAGES / f"field_{name}.svg", dpi=150, metadata={"Date": None})
+
+
 def main() -> None:
     """Draw them."""
     TAXI.write_text(json.dumps(compute_taxi(), separators=(",", ":")) + "\n")
@@ -116,6 +127,7 @@ def main() -> None:
     operators(left)
     temperatures(right)
     save(figure, "operators")
+    fields()
     taxi = MultiPassengerTaxi(render_mode="rgb_array")
     taxi.reset(seed=0)
     Image.fromarray(taxi.render()).save(IMAGES / "taxi.png")
