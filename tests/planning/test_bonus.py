@@ -43,10 +43,9 @@ def earned(mdp, policy, bonus=0.0):
     return np.linalg.solve(np.eye(mdp.n_states) - mdp.discount * along, paid)
 
 
-def optimum(mdp):
-    """The optimal state values, by policy iteration."""
+def optimum(mdp, v):
+    """The optimal state values, by policy iteration from anywhere."""
     transitions, rewards = mdp.to_numpy()
-    v = np.zeros(mdp.n_states)
     for _ in range(100):
         q = np.where(mdp.available, rewards + mdp.discount * transitions @ v, -np.inf)
         best = np.eye(mdp.n_actions)[q.argmax(1)]
@@ -57,15 +56,20 @@ def optimum(mdp):
 
 
 def loss(mdp, solution):
-    return np.max(optimum(mdp) - earned(mdp, solution.policy))
+    return np.max(optimum(mdp, solution.value) - earned(mdp, solution.policy))
+
+
+SAMPLES = [40, pytest.param(200, marks=pytest.mark.release)]
+"""How many random MDPs: some at every run, and many before a release."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_policy_loses_more_than_its_bound(kind, record_property):
-    """200 random MDPs each; a bound without the bonus is broken, as the next test shows."""
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_no_policy_loses_more_than_its_bound(sample, kind, record_property):
+    """A bound without the bonus is broken, as the next test shows."""
     rng = np.random.default_rng(len(kind))
     ratios = []
-    for _ in range(200):
+    for _ in range(sample):
         mdp, softmax = ending(rng), KINDS[kind](10 ** rng.uniform(-0.5, 1.5))
         method = "synchronous" if kind == "boltzmann" else "newton"
         solution = solve(mdp, softmax, method=method, throw=False, max_iterations=2000)
@@ -87,11 +91,11 @@ class Liar(Entropic):
 def test_a_bound_without_the_bonus_is_broken():
     rng = np.random.default_rng(0)
     broken = 0
-    for _ in range(50):
+    for _ in range(20):
         mdp = ending(rng)
         solution = solve(mdp, Liar(10 ** rng.uniform(-0.5, 1.5)), method="newton")
         broken += loss(mdp, solution) > solution.suboptimality_bound
-    assert broken > 25
+    assert broken > 10
 
 
 def test_log_sum_exp_on_the_taxi():
@@ -139,21 +143,23 @@ TWO_STATE = {
 
 
 @pytest.mark.parametrize("kind", TWO_STATE)
-@pytest.mark.parametrize("method", ["newton", "synchronous", "in-place"])
-def test_a_terminal_state_is_worth_nothing(kind, method):
+def test_a_terminal_state_is_worth_nothing(kind):
     """Whatever bonus its equal action values would have: the episode has ended."""
-    if kind != "log-sum-exp" and method != "newton":
-        return  # the programs are the same
     softmax, value = TWO_STATE[kind]
+    (point,) = fixed_points(two_state(printed=True), softmax)
+    np.testing.assert_allclose(point.value, [value, 0], rtol=2e-10)
+
+
+@pytest.mark.parametrize("method", ["synchronous", "in-place"])
+def test_nor_after_sweeps(method):
+    softmax, value = TWO_STATE["log-sum-exp"]
     solution = solve(two_state(printed=True), softmax, method=method, tolerance=1e-13, throw=False)
     np.testing.assert_allclose(solution.value, [value, 0], rtol=2e-10)
 
 
-def test_neither_is_it_in_a_batch_and_in_the_search_for_fixed_points():
+def test_nor_in_a_batch():
     softmax, value = TWO_STATE["log-sum-exp"]
     mdp = two_state(printed=True)
-    (point,) = fixed_points(mdp, softmax)
-    np.testing.assert_allclose(point.value, [value, 0], rtol=1e-10)
     pair = Batch.of([mdp, ending(np.random.default_rng(3))])
     found = find_fixed_points(pair, LogSumExp(np.array([16.55, 3.0])))
     assert found.counts.tolist() == [1, 1]
@@ -193,12 +199,14 @@ def test_the_search_is_wide_enough_for_a_bonus(kind, weight):
     """Also for one that is taken, and where the fixed point is beyond what any policy earns."""
     mdp = two_state(printed=True)
     (point,) = points = fixed_points(mdp, kind(2.0, weight))
-    np.testing.assert_allclose(point.value, solve(mdp, Entropic(2.0, weight)).value, atol=1e-7)
+    (only,) = fixed_points(mdp, Entropic(2.0, weight))  # a non-expansion's, without a box
+    np.testing.assert_allclose(point.value, only.value, atol=1e-9)
     assert points.complete == (kind is BonusKnown)
     assert "bonus" in points.reason or points.complete
     other = garnet(5, 3, 2, seed=1, discount=0.9)
     (point,) = fixed_points(other, kind(2.0, weight), starts=8)
-    np.testing.assert_allclose(point.value, solve(other, Entropic(2.0, weight)).value, atol=1e-6)
+    (only,) = fixed_points(other, Entropic(2.0, weight))
+    np.testing.assert_allclose(point.value, only.value, atol=1e-9)
 
 
 def test_a_policy_is_evaluated_with_its_bonus():
