@@ -379,6 +379,25 @@ def test_any_softmax_is_a_module(pair):
         assert torch.all(policy.gather(-1, actions.sample()[:, None]) > 0)
 
 
+def test_a_prior_is_a_buffer_and_the_bonus_of_a_layer_has_gradients():
+    """A mask, a prior, and an entropy whose gradient is not a number in many libraries."""
+    from mellowmax.torch import SoftmaxLayer
+
+    softmax = mm.FreeEnergy(2.0, prior=[0.2, 0.3, 0.5, 1.0])
+    layer = SoftmaxLayer(softmax, learnable=True).to(DEVICE)
+    assert [name for name, _ in layer.named_parameters()] == ["log_beta"]
+    assert sorted(layer.state_dict()) == ["log_beta", "prior"]
+    q, allowed = tensor().requires_grad_(), tensor(ALLOWED)
+    close(layer.value(q, where=allowed), softmax.value(q, where=allowed), 1e-6)
+    close(layer.entropy(q, where=allowed), mm.entropy(layer.policy(q, where=allowed)), 1e-12)
+    prior = torch.tensor(softmax.prior, device=DEVICE)
+    loss = layer.entropy(q, where=allowed) + layer.kl(q, prior / prior.sum(), where=allowed)
+    loss.sum().backward()
+    assert torch.all(torch.isfinite(q.grad))
+    assert torch.all(q.grad[~allowed] == 0)
+    assert layer.log_beta.grad != 0
+
+
 def test_modules_say_what_is_wrong():
     from mellowmax.torch import SoftmaxLayer
 

@@ -15,7 +15,18 @@ import pandas as pd
 import pytest
 
 from helpers.commands import Terminal, assert_one_sentence, call, rows
-from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax, planning
+from mellowmax import (
+    Boltzmann,
+    EpsilonGreedy,
+    FreeEnergy,
+    LogSumExp,
+    Max,
+    Mean,
+    Mellowmax,
+    Resmax,
+    Sparsemax,
+    planning,
+)
 from mellowmax._common import npz
 from mellowmax.cli import solve as command
 from mellowmax.cli.console import choose_softmax
@@ -83,10 +94,23 @@ def test_a_saved_model_keeps_its_own_discount(here, option):
         ("epsilon-greedy", 0.1, EpsilonGreedy(0.1)),
         ("boltzmann", -2.0, Boltzmann(-2.0)),
         ("mellowmax", 16.55, Mellowmax(16.55)),
+        ("log-sum-exp", 2.0, LogSumExp(2.0)),
+        ("free-energy", 2.0, FreeEnergy(2.0)),
+        ("sparsemax", 2.0, Sparsemax(2.0)),
+        ("resmax", 2.0, Resmax(2.0)),
     ],
 )
 def test_a_softmax_by_its_name(name, parameter, pair):
     assert choose_softmax(name, parameter) == pair
+
+
+def test_a_softmax_with_a_prior(here):
+    two_state().save("model.npz")
+    given = ("--softmax", "free-energy", "--parameter", 4, "--prior", "3,1")
+    assert call("solve", "model.npz", *given).exit_code == 0
+    expected = planning.solve(two_state(), FreeEnergy(4.0, prior=[3.0, 1.0]))
+    with np.load(here / "solution.npz") as file:
+        np.testing.assert_allclose(file["value"], expected.value, rtol=1e-12)
 
 
 def test_no_convergence_is_said_and_written(here):
@@ -118,6 +142,19 @@ def test_no_convergence_is_said_and_written(here):
         (
             ("model.npz", "--softmax", "max", "--tolerance", -1),
             "`--tolerance` must be a number of at least 0",
+        ),
+        (
+            (*MAX, "--prior", "1,2"),
+            "`--prior` must be given only for mellowmax and free-energy, got '1,2' for max",
+        ),
+        (
+            ("model.npz", "--parameter", 2, "--prior", "1;2"),
+            "`--prior` must be numbers with commas between them, such as 0.5,0.25,0.25, got '1;2'",
+        ),
+        (("model.npz", "--parameter", 2, "--prior", "1,-1"), "`--prior` must be finite and at"),
+        (
+            ("model.npz", "--parameter", 2, "--prior", "1,1,1"),
+            "`--softmax` must have a prior with the shape (2,) or (2, 2), got the shape (3,)",
         ),
         (("absent.npz", "--softmax", "max"), "a file that exists or a Gymnasium id, got 'absent"),
         (("text.npz", "--softmax", "max"), "`MODEL` must be a saved MDP, got 'text.npz', which is"),
