@@ -23,7 +23,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 from PIL import Image
 
-from mellowmax import Boltzmann, Max, Mean, Mellowmax, mellowmax_temperature
+from mellowmax import (
+    Boltzmann,
+    EpsilonGreedy,
+    LogSumExp,
+    Max,
+    Mean,
+    Mellowmax,
+    Resmax,
+    Sparsemax,
+    mellowmax_temperature,
+)
 from mellowmax.environments.gymnasium import MultiPassengerTaxi
 from mellowmax.explorer import write_page
 from mellowmax.explorer.gallery import compute_taxi
@@ -41,6 +51,9 @@ STYLE = {  # Okabe and Ito's colours, told apart by dashes too
     "mean": {"color": "#999999", "linestyle": "-."},
     "boltzmann": {"color": "#D55E00", "linestyle": "--"},
     "mellowmax": {"color": "#0072B2", "linestyle": "-"},
+    "epsilon-greedy": {"color": "#56B4E9", "linestyle": (0, (1, 1))},
+    "resmax": {"color": "#CC79A7", "linestyle": (0, (5, 1))},
+    "sparsemax": {"color": "#009E73", "linestyle": (0, (3, 1, 1, 1))},
 }
 
 
@@ -68,6 +81,44 @@ def temperatures(axes: plt.Axes) -> None:
     axes.set(xlabel="$\\omega$", ylabel="inverse temperature $b$", ylim=(0, 35))
     axes.set_title("The inverse temperature of mellowmax's policy")
     axes.legend(frameon=False, loc="upper left")
+
+
+def policies(axes: plt.Axes) -> None:
+    """The probability of the worse of two actions, against how much worse it is."""
+    width = np.concatenate([np.linspace(0.0, 1.0, 501), np.linspace(1.0, 10.0, 200)])
+    q = np.stack([np.zeros_like(width), -width], axis=-1)
+    pairs = {
+        "mean": Mean(),
+        "mellowmax": Mellowmax(1.0),
+        "resmax": Resmax(1.0),
+        "epsilon-greedy": EpsilonGreedy(0.1),
+        "boltzmann": LogSumExp(1.0),
+        "sparsemax": Sparsemax(1.0),
+    }
+    labels = {
+        "mean": (9.0, 0.54),
+        "mellowmax": (5.4, 0.081),
+        "resmax": (8.8, 0.105),
+        "epsilon-greedy": (7.8, 0.034),
+        "boltzmann": (4.7, 0.012),
+        "sparsemax": (1.1, 0.0014),
+    }
+    more = {
+        "boltzmann": "Boltzmann, log-sum-exp, free energy",
+        "sparsemax": "sparsemax: 0 from 1 on (and max: always 0)",
+    }
+    for name, softmax in pairs.items():
+        probability = softmax.policy(q)[:, 1]
+        shown = np.where(probability > 0, probability, np.nan)
+        axes.semilogy(width, shown, **STYLE[name])
+        axes.text(*labels[name], more.get(name, name), color=STYLE[name]["color"])
+    axes.set(
+        xlabel="parameter times the gap between the two values",
+        ylabel="probability of the worse action",
+        ylim=(1e-3, 1),
+        xlim=(0, 10),
+    )
+    axes.set_title("How often each policy takes the worse of two actions")
 
 
 def save(figure: plt.Figure, name: str) -> None:
@@ -128,6 +179,9 @@ def main() -> None:
     temperatures(right)
     save(figure, "operators")
     fields()
+    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    policies(axes)
+    save(figure, "policies")
     taxi = MultiPassengerTaxi(render_mode="rgb_array")
     taxi.reset(seed=0)
     Image.fromarray(taxi.render()).save(IMAGES / "taxi.png")
