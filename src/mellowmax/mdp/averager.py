@@ -52,7 +52,7 @@ def averaged(mdp: MDP, weights: ArrayLike | SparseMatrix, anchors: ArrayLike | N
     states = _states(mdp, n_anchors, anchors)
     pairs = (states[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).reshape(-1)
     if mdp.successors is None:
-        moves = mdp.probabilities.reshape(-1, mdp.n_states)[pairs]
+        moves = np.asarray(mdp.probabilities).reshape(-1, mdp.n_states)[pairs]
     else:
         moves = mdp.to_scipy()[0][pairs]
     rows, columns, values = coordinates("weights", moves @ averages)

@@ -301,7 +301,7 @@ def _from_table(environment: Env[Any, Any], name: str) -> Arrays:
 def to_numpy(mdp: MDP) -> Floats:
     """The transitions as a new dense array `[S, A, S]`."""
     if mdp.successors is None:
-        return mdp.probabilities.copy()
+        return np.array(mdp.probabilities)
     states, actions, branches = np.nonzero(
         (mdp.probabilities > 0) & (mdp.successors < mdp.n_states)
     )

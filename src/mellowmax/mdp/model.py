@@ -8,6 +8,8 @@ dense MDP has no `successors`: branch `k` leads to state `k`. Branches of probab
 A terminal state has the value 0 and no transitions. An action that is not allowed in a state is as
 if it were not there: operators do not count it, policies give it probability 0.
 
+The probabilities can be an `Operator` instead, a function that takes means (`from_operator`).
+
 The arrays are checked once, when the MDP is made, and are read-only from then on.
 """
 
@@ -25,8 +27,9 @@ from .._common import checks, npz
 from .._common.schema import Field
 from .._common.shown import shown
 from .._typing import ArrayLike, Bools, Floats, Integers, Mask
-from . import averager, convert, labels, validate
+from . import averager, convert, labels, operator, validate
 from .labels import Labels, named
+from .operator import Expectation, Operator
 from .transitions import Branches, Matrices, SparseMatrix
 
 if TYPE_CHECKING:
@@ -201,7 +204,10 @@ class MDP:
 
     def __repr__(self) -> str:
         parts = [f"states={self.n_states}", f"actions={self.n_actions}"]
-        parts.append("dense" if self.successors is None else f"branches={self.n_branches}")
+        if isinstance(self.probabilities, Operator):
+            parts.append("operator")
+        else:
+            parts.append("dense" if self.successors is None else f"branches={self.n_branches}")
         parts.append(f"discount={self.discount:g}")
         if self.terminal.any():
             parts.append(f"terminal={self.terminal.sum()}")
@@ -262,6 +268,49 @@ class MDP:
         arrays = convert.from_sparse(transitions, rewards)
         arrays["allowed"], arrays["terminal"] = allowed, terminal
         return cls._of_transitions(**arrays, discount=discount)
+
+    @classmethod
+    def from_operator(
+        cls,
+        expectation: Expectation,
+        rewards: ArrayLike,
+        discount: float,
+        *,
+        allowed: Mask = None,
+        terminal: Mask = None,
+        branches: int | None = None,
+    ) -> Self:
+        """An MDP whose transitions are a function, for models that do not fit into memory.
+
+        It is planned in by sweeps and by Newton's method, on one device, with the bounds of any
+        MDP. Its `probabilities` are no array: what needs one says so.
+
+        Args:
+            expectation: from values `[S]` to their means over the next states, `[S, A]`, by
+                operations of JAX. What the mean of values of 1 lacks to 1 ends the episode. Arrays
+                that it needs are best given by `functools.partial(function, arrays)`.
+            rewards: `[S, A]`.
+            discount: in [0, 1); 1 with a horizon.
+            allowed: `[S, A]`, the actions there are; None for all.
+            terminal: `[S]`, the states where an episode ends; None for none.
+            branches: the most numbers that one mean adds up, which a bound on rounding follows
+                from; None for the number of states.
+
+        Raises:
+            ValueError: for what is no expectation, as far as a few values show.
+
+        Examples:
+            A walk to and fro, without its matrix:
+
+            >>> import jax.numpy as jnp
+            >>> def expectation(v):
+            ...     left, right = jnp.roll(v, 1), jnp.roll(v, -1)
+            ...     return jnp.stack([0.9 * left + 0.1 * v, 0.9 * right + 0.1 * v], axis=1)
+            >>> MDP.from_operator(expectation, [[0.0, 0.0]] * 9 + [[1.0, 1.0]], 0.95, branches=2)
+            MDP(states=10, actions=2, operator, discount=0.95)
+        """
+        fields = operator.fields_of(expectation, rewards, discount, allowed, terminal, branches)
+        return object.__new__(cls)._fill(fields)
 
     @classmethod
     def from_coo(

@@ -22,6 +22,7 @@ __all__ = [
     "distributions",
     "endless_pair",
     "like",
+    "stored",
     "successor_indices",
 ]
 
@@ -85,19 +86,19 @@ def checked(
         p = p / scale[..., None]
     if leads is not None:
         own = np.arange(n_states, dtype=np.int32)[:, None, None]
-        leads = _stored(np.where(p > 0, leads, own), branches_first=True)
+        leads = stored(np.where(p > 0, leads, own), branches_first=True)
     sparse = leads is not None
     return {
         "successors": leads,
-        "probabilities": _stored(p, branches_first=sparse),
-        "rewards": _stored(r, branches_first=sparse and r.ndim == 3),
+        "probabilities": stored(p, branches_first=sparse),
+        "rewards": stored(r, branches_first=sparse and r.ndim == 3),
         "discount": discount,
-        "allowed": None if given is None or given.all() else _stored(given),
-        "terminal": _stored(ends),
+        "allowed": None if given is None or given.all() else stored(given),
+        "terminal": stored(ends),
     }
 
 
-def _stored(array: npt.NDArray[Any], branches_first: bool = False) -> Any:
+def stored(array: npt.NDArray[Any], branches_first: bool = False) -> Any:
     """A read-only copy, aligned so that JAX can share it.
 
     With `branches_first` it is a view of `[S, A, K]` on memory laid out as `[K, S, A]`, so that a

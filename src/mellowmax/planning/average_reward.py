@@ -51,6 +51,7 @@ from scipy.sparse.csgraph import connected_components
 from .._typing import Bools, Floats
 from ..mdp import MDP, labels
 from ..mdp.labels import Labels
+from ..mdp.operator import Operator
 from ..softmax import Softmax
 from .bellman import action_values, values
 from .bounds import Margins, error_bound
@@ -67,7 +68,7 @@ from .loop import (
     repeat,
 )
 from .picture import picture
-from .problem import Model, Problem
+from .problem import TOLERANCE, Model, Problem
 from .solution import NotConvergedError, Status
 from .table import columns, frame
 
@@ -255,9 +256,7 @@ def _check_never_ends(mdp: MDP) -> None:
     rule = "`mdp` must go on forever for an average reward"
     if mdp.terminal.any():
         raise ValueError(f"{rule}, got the terminal {_state(mdp, mdp.terminal.argmax())}")
-    if mdp.successors is None:
-        return
-    ends = ((mdp.successors == mdp.n_states) & (mdp.probabilities > 0)).any(-1)
+    ends = mdp.available & (mdp.goes_on < 1 - TOLERANCE)
     if ends.any():
         state, action = divmod(int(ends.argmax()), mdp.n_actions)
         named = labels.named("action", action, mdp.action_labels)
@@ -265,7 +264,9 @@ def _check_never_ends(mdp: MDP) -> None:
 
 
 def _check_one_closed_set(mdp: MDP) -> None:
-    """Raise if there are two sets of states that no action leaves."""
+    """Raise if there are two sets of states that no action leaves; an operator is not known."""
+    if isinstance(mdp.probabilities, Operator):
+        return
     state, action, branch = np.nonzero(mdp.probabilities)
     lead = branch if mdp.successors is None else mdp.successors[state, action, branch]
     shape = (mdp.n_states, mdp.n_states)

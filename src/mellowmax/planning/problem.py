@@ -7,6 +7,7 @@ accelerator gets `[branch, action, state]`, so that neighbouring threads read ne
 from __future__ import annotations
 
 import dataclasses
+import functools
 import weakref
 from collections.abc import Callable
 from typing import Any, Self
@@ -21,14 +22,44 @@ from jax.sharding import PartitionSpec as P
 from .._common.parameters import map_parameters
 from .._typing import Floats
 from ..mdp import MDP
+from ..mdp.operator import Operator
 from ..softmax import Max, Softmax
 from .arguments import prior_of_states
 from .devices import STATES, fetch, on_every_device, place_array, place_scalar, states_last
 
-__all__ = ["Model", "Problem", "place"]
+__all__ = ["TOLERANCE", "Means", "Model", "Problem", "place"]
 
+TOLERANCE = 1e-9
+"""How far rounding may move the probability that an episode goes on."""
 LARGE = 4_000_000
 """Branches from which a model on a CPU is large: a sweep takes 5 ms and more."""
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Means:
+    """The operator of an MDP as a device holds it: `means @ v`, `[S, A]`."""
+
+    arguments: tuple[Any, ...]  # the arrays that the function takes before the values
+    scale: jax.Array  # [S, A], see `Operator`
+    function: Callable[..., Any] = dataclasses.field(metadata={"static": True})
+
+    @classmethod
+    def of(cls, operator: Operator, mesh: Mesh) -> Self:
+        """Place what the function needs."""
+        if mesh.size > 1:
+            raise ValueError(f"`mesh` must have one device for an operator, got {mesh.size}")
+        function: Any = operator.expectation
+        arguments: tuple[Any, ...] = ()
+        if isinstance(function, functools.partial) and not function.keywords:
+            function, arguments = function.func, function.args
+        placed = jax.device_put(arguments, mesh.devices.flat[0])
+        return cls(placed, place_array(operator.scale, mesh), function)
+
+    def __matmul__(self, v: jax.Array) -> jax.Array:
+        """In double precision, whatever that of `v`, since the function may have numbers of it."""
+        means = self.function(*self.arguments, v.astype(np.float64))
+        return (self.scale * means).astype(v.dtype)
 
 
 @jax.tree_util.register_dataclass
@@ -36,7 +67,7 @@ LARGE = 4_000_000
 class Model:
     """An MDP as devices hold it; `[S, A]` stands for `[A, S]` where `axis` is 0."""
 
-    probabilities: jax.Array  # [K, S, A], or dense [S, A, S]
+    probabilities: Any  # [K, S, A], dense [S, A, S], or `Means`
     successors: jax.Array | None  # [K, S, A]
     rewards: jax.Array  # [S, A]
     allowed: jax.Array | None  # [S, A]
@@ -139,7 +170,12 @@ def _place(mdp: MDP, mesh: Mesh) -> Model:
         return states_last(placed, mesh) if flip else placed
 
     extra = -mdp.n_states % mesh.size  # states that `place_array` adds
-    if mdp.successors is not None:
+    probabilities: Any
+    successors, ends, endless = None, False, not mdp.terminal.any()
+    if isinstance(mdp.probabilities, Operator):
+        probabilities = Means.of(mdp.probabilities, mesh)
+        endless = endless and bool((mdp.goes_on >= 1 - TOLERANCE)[mdp.available].all())
+    elif mdp.successors is not None:
         probabilities, successors = by_branch(mdp.probabilities), by_branch(mdp.successors)
         ends = bool(np.any(mdp.successors == mdp.n_states))
         if ends and mesh.size > 1:  # the end stays the number after the last state
@@ -148,7 +184,7 @@ def _place(mdp: MDP, mesh: Mesh) -> Model:
     else:
         padding = [(0, 0), (0, 0), (0, extra)]
         dense = np.pad(mdp.probabilities, padding) if mesh.size > 1 else mdp.probabilities
-        probabilities, successors, ends = place_array(dense, mesh), None, False
+        probabilities = place_array(dense, mesh)
     return Model(
         probabilities,
         successors,
@@ -158,6 +194,6 @@ def _place(mdp: MDP, mesh: Mesh) -> Model:
         place_scalar(mdp.discount, mesh),
         axis=0 if flip else 1,
         ends=ends,
-        endless=not ends and not mdp.terminal.any(),
+        endless=endless and not ends,
         large=on_cpu and mdp.probabilities.size >= LARGE,
     )

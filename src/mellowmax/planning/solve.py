@@ -73,6 +73,7 @@ from .._common import checks
 from .._common.shown import shown
 from .._typing import ArrayLike, Floats
 from ..mdp import MDP
+from ..mdp.operator import Operator
 from ..softmax import Softmax
 from .arguments import check_callback, check_softmax, mesh_of
 from .average_reward import AverageSolution, solve_average
@@ -230,6 +231,8 @@ def solve(
     if average:
         return solve_average(mdp, softmax, rule, throw=throw, history=history, mesh=mesh)
     mdp.check_ends()
+    if method == "in-place" and isinstance(mdp.probabilities, Operator):
+        raise ValueError(f"`method` must be another one for an operator, got {method!r}")
     start = _initial(initial, mdp)
     with jax.enable_x64(True):
         problem = Problem.of(mdp, softmax, mesh)

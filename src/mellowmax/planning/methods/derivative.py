@@ -16,7 +16,7 @@ import numpy as np
 from ..._typing import Shape
 from ...softmax import Softmax
 from ..bellman import entries, expected, successor_values
-from ..problem import Model
+from ..problem import Means, Model
 
 __all__ = ["Derivative", "derivative", "times"]
 
@@ -27,7 +27,7 @@ TIE = 2.0**-48
 class Derivative(NamedTuple):
     """`J`; its branches are arrays of their own, which loops read faster."""
 
-    weights: jax.Array | tuple[jax.Array, ...]  # K of [S] or [S, A]; dense [S, S]
+    weights: jax.Array | tuple[jax.Array, ...]  # K of [S] or [S, A]; dense [S, S]; [S, A] of means
     successors: tuple[jax.Array, ...] | None  # K of [S]; None for the model's own
 
 
@@ -39,6 +39,9 @@ def derivative(model: Model, softmax: Softmax, q: jax.Array, greedy: bool) -> De
 def times(model: Model, matrix: Derivative, d: jax.Array) -> jax.Array:
     """`J d`."""
     d = successor_values(model, d)
+    if isinstance(model.probabilities, Means):
+        assert isinstance(matrix.weights, jax.Array)
+        return jnp.sum(matrix.weights * (model.probabilities @ d), model.axis)
     successors = model.successors if matrix.successors is None else matrix.successors
     if successors is None:
         assert isinstance(matrix.weights, jax.Array)
@@ -49,6 +52,8 @@ def times(model: Model, matrix: Derivative, d: jax.Array) -> jax.Array:
 
 def _of_all_actions(model: Model, softmax: Softmax, q: jax.Array) -> Derivative:
     weights = softmax.gradient(q, axis=model.axis, where=model.allowed)
+    if isinstance(model.probabilities, Means):
+        return Derivative(_discounted(model, weights), None)
     if model.successors is None:
         matrix = jnp.einsum("sa,sat->st", weights, model.probabilities)
         return Derivative(_discounted(model, matrix), None)
@@ -57,6 +62,9 @@ def _of_all_actions(model: Model, softmax: Softmax, q: jax.Array) -> Derivative:
 
 def _of_best_action(model: Model, q: jax.Array) -> Derivative:
     best = _best_action(model, q)
+    if isinstance(model.probabilities, Means):
+        weights = jax.nn.one_hot(best, q.shape[model.axis], dtype=q.dtype, axis=model.axis)
+        return Derivative(_discounted(model, weights), None)
     states = jnp.arange(best.size, dtype=jnp.int32)
     n_actions = np.int32(q.shape[model.axis])
     flat = states * n_actions + best if model.axis == 1 else best * np.int32(best.size) + states
@@ -66,8 +74,8 @@ def _of_best_action(model: Model, q: jax.Array) -> Derivative:
 
     if model.successors is None:
         return Derivative(_discounted(model, of_best(model.probabilities)), None)
-    weights = tuple(_discounted(model, of_best(x)) for x in model.probabilities)
-    return Derivative(weights, tuple(map(of_best, model.successors)))
+    of_branches = tuple(_discounted(model, of_best(x)) for x in model.probabilities)
+    return Derivative(of_branches, tuple(map(of_best, model.successors)))
 
 
 def _discounted(model: Model, x: jax.Array) -> jax.Array:
