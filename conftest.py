@@ -1,10 +1,13 @@
 """What tests and examples share: strict settings of JAX, and packages imported as a whole.
 
 Most of the time goes into compiling. XLA rewrites and fuses formulas as it always does, and then,
-unless `XLA_FLAGS` says otherwise, makes code of them by the shorter of its two ways and asks LLVM
-for no optimisation: programs are compiled in a third of the time. `make release-tests` runs
-everything as users do, and so do some tests of numbers, at every run (`AS_USERS` in
-`tests/helpers/libraries.py`).
+unless `XLA_FLAGS` says otherwise, makes code of them by the shorter of its two ways, asks LLVM for
+no optimisation, and gives it each program in one piece, not in a piece for each core: programs are
+compiled in a quarter of the time. `make release-tests` runs everything as users do, and so do some
+tests of numbers, at every run (`AS_USERS` in `tests/helpers/libraries.py`).
+
+Tracing makes many small objects, and Python would look for garbage among millions of them again
+and again. So it looks more seldom, and not among those that were there before the first test.
 
 pytest imports a module such as `mellowmax/planning/solve.py` for its examples. Where that comes
 before the import of its package, the module takes the place of the function of the same name.
@@ -12,6 +15,7 @@ before the import of its package, the module takes the place of the function of 
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import mmap
 import os
@@ -34,10 +38,11 @@ def _xla_has(flag: str) -> bool:
 
 
 if "XLA_FLAGS" not in os.environ:
-    flags = ["--xla_backend_optimization_level=0"]
-    if _xla_has("xla_cpu_use_fusion_emitters"):
-        flags.append("--xla_cpu_use_fusion_emitters=false")
-    os.environ["XLA_FLAGS"] = " ".join(flags)
+    flags = ["xla_backend_optimization_level=0"]
+    for flag in ("xla_cpu_use_fusion_emitters=false", "xla_cpu_parallel_codegen_split_count=1"):
+        if _xla_has(flag.split("=")[0]):
+            flags.append(flag)
+    os.environ["XLA_FLAGS"] = " ".join(f"--{flag}" for flag in flags)
 
 import jax
 
@@ -53,3 +58,10 @@ collect_ignore = (
     [] if importlib.util.find_spec("torch") else ["src/mellowmax/torch.py", "docs/howto/pytorch.md"]
 )
 """Examples with PyTorch, where it is not installed."""
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage more seldom, and not among what has been imported."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
