@@ -6,6 +6,9 @@ no optimisation, and gives it each program in one piece, not in a piece for each
 compiled in a quarter of the time. `make release-tests` runs everything as users do, and so do some
 tests of numbers, at every run (`AS_USERS` in `tests/helpers/libraries.py`).
 
+The linear algebra of NumPy and PyTorch has one thread, in the processes that pytest-xdist and tests
+start. Several threads spin while they wait for each other, ten times as long as they work.
+
 Tracing makes many small objects, and Python would look for garbage among millions of them again
 and again. So it looks more seldom, and not among those that were there before the first test.
 
@@ -37,12 +40,16 @@ def _xla_has(flag: str) -> bool:
     return False
 
 
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
 if "XLA_FLAGS" not in os.environ:
     flags = ["xla_backend_optimization_level=0"]
     for flag in ("xla_cpu_use_fusion_emitters=false", "xla_cpu_parallel_codegen_split_count=1"):
         if _xla_has(flag.split("=")[0]):
             flags.append(flag)
     os.environ["XLA_FLAGS"] = " ".join(f"--{flag}" for flag in flags)
+
 
 import jax
 

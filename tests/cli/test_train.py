@@ -34,7 +34,7 @@ try:
 finally:
     assert "pandas" not in sys.modules, "a learning curve needs no tables of the experiments"
 """
-RUNS, EPISODES = 2, 300
+RUNS, EPISODES = 2, 200
 TRAIN = ["train", "CartPole-v1", "--softmax", "boltzmann", "--parameter", "0.3", "--seed", "3"]
 TRAIN += ["--runs", str(RUNS), "--episodes", str(EPISODES), "--normalise"]
 TRAIN += ["--max-steps", "100"]  # up to 256 there is one program

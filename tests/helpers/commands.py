@@ -10,9 +10,13 @@ import select
 import time
 
 import pytest
+import typer.main
 from typer.testing import CliRunner
 
 from mellowmax.cli.app import app
+
+COMMANDS = typer.main.get_command(app)
+"""Made once: a runner would make them of their functions' signatures at each call."""
 
 
 def call(*arguments):
@@ -22,6 +26,7 @@ def call(*arguments):
     slow machine, too, there is no line of progress every five seconds.
     """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", lambda app: COMMANDS)
         patch.setattr("mellowmax.cli.progress.SECONDS_BETWEEN_LINES", math.inf)
         for name in ("solve", "train", "evaluate", "explore", "reproduce"):
             patch.setattr(f"mellowmax.cli.{name}.keep_compiled_programs", lambda: None)

@@ -18,7 +18,7 @@ from mellowmax.planning import solve
 from mellowmax.softmax import SOFTMAXES
 
 SMALL = fig9.Config(
-    (0.1,), (1.5, 3.0), (0.2, 0.6), 20_000, 4, fit_rates=(0.2, 0.6), fit_runs=4, fit_seed=9
+    (0.1,), (1.5, 3.0), (0.2, 0.6), 2_000, 4, fit_rates=(0.2, 0.6), fit_runs=4, fit_seed=9
 )
 
 
