@@ -49,7 +49,7 @@ def test_the_policy_earns_the_value_but_for_the_bonus(softmax, library, rng):
     where = rng.random((40, 4)) < 0.7
     where[:, 1] = True
     array, mask = library.array(q), library.array(where, "bool")
-    for parameter in (None, 0.0, 1e-3, 30.0, -2.0, np.inf):
+    for parameter in (None, 0.0, 1e-3, 30.0, -2.0, np.inf, -np.inf):
         one = softmax if parameter is None else with_parameter(softmax, parameter)
         if one is None or (parameter == 0 and isinstance(one, mm.LogSumExp | mm.Sparsemax)):
             continue
@@ -68,6 +68,35 @@ def test_the_policy_earns_the_value_but_for_the_bonus(softmax, library, rng):
         each = library.to_numpy(one.action_bonus(array, where=mask))
         mean = np.sum(np.where(policy > 0, policy * np.where(policy > 0, each, 0), 0), axis=-1)
         assert np.all(np.abs(mean - bonus) <= 64 * EPS * size)
+
+
+@pytest.mark.parametrize("softmax", CLASSES, ids=str)
+def test_the_contract_holds_in_single_precision(softmax, rng):
+    eps = np.finfo(np.float32).eps
+    q = (rng.normal(size=(200, 5)) * 10.0 ** rng.uniform(-3, 3, size=(200, 1))).astype(np.float32)
+    q = q[:, :4]
+    value, policy, bonus = softmax.value(q), softmax.policy(q), softmax.bonus(q)
+    assert value.dtype == policy.dtype == bonus.dtype == np.float32
+    size = np.ptp(q, axis=-1) + np.abs(q).max(-1) + np.abs(bonus)
+    earned = (policy.astype(float) * q).sum(-1)
+    assert np.all(np.abs(value - earned - bonus) <= 64 * eps * size)
+
+
+@pytest.mark.parametrize("softmax", CLASSES, ids=str)
+def test_a_shift_of_all_values_is_one_of_the_value(softmax, rng):
+    """By a power of two, which loses no digit of the values."""
+    q = np.round(rng.normal(size=(50, 4)) * 2**10) / 2**10
+    moved = softmax.value(q + 2.0**20) - 2.0**20
+    np.testing.assert_allclose(moved, softmax.value(q), atol=8 * EPS * 2**20)
+    np.testing.assert_allclose(softmax.policy(q + 2.0**20), softmax.policy(q), rtol=1e-13)
+
+
+def test_log_probabilities_of_the_free_energy_do_not_underflow():
+    softmax = mm.FreeEnergy(1e5, prior=[0.5, 0.2, 0.3, 0.0])
+    logs = softmax.log_policy([0.0, 1.0, 2.0, 3.0])
+    assert np.all(np.isfinite(logs[:3]))
+    assert logs[0] == pytest.approx(-2e5, rel=1e-4)
+    assert logs[3] == -np.inf
 
 
 def test_a_row_without_a_spread_pays_the_largest_bonus():

@@ -10,7 +10,8 @@ import sys
 import pytest
 import typer
 
-from mellowmax.cli.console import errors_in_one_sentence
+from mellowmax.cli.console import KINDS, errors_in_one_sentence
+from mellowmax.experiments import style
 
 
 def test_help_comes_without_what_a_command_needs():
@@ -73,3 +74,9 @@ def test_a_reader_that_goes_and_an_output_that_was_closed_are_silent():
     ):
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (code, "", ""), line
+
+
+def test_every_softmax_that_can_be_named_has_a_colour_of_its_own():
+    """`mellowmax train` draws the learning curve of each."""
+    colours = [style.COLOURS[name]["color"] for name in KINDS]
+    assert len(set(colours)) == len(KINDS)

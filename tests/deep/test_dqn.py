@@ -13,7 +13,7 @@ import optax
 import pytest
 
 from helpers.trainings import Q_LEARNING, Q_SOFTMAX, assert_same, q_on_cartpole, q_on_two_states
-from mellowmax import Max, Mellowmax, mellowmax
+from mellowmax import LogSumExp, Max, Mellowmax, mellowmax
 from mellowmax.cli.describe import describe_training
 from mellowmax.deep import (
     Dqn,
@@ -52,20 +52,26 @@ update = jax.jit(Dqn.update)
 
 
 @pytest.mark.parametrize(
-    ("rate", "optimiser"), [(0.1, GRADIENT), (None, optax.sgd(0.1))], ids=["gradient", "whole"]
+    ("rate", "optimiser", "softmax", "value"),
+    [
+        (0.1, GRADIENT, Mellowmax(3.0), lambda q: mellowmax(q, 3.0)),
+        (None, optax.sgd(0.1), Mellowmax(3.0), lambda q: mellowmax(q, 3.0)),
+        (0.1, GRADIENT, LogSumExp(3.0), lambda q: np.logaddexp.reduce(3.0 * q, axis=-1) / 3.0),
+    ],
+    ids=["gradient", "whole", "soft"],
 )
-def test_an_update_is_the_one_of_paper_and_pencil(rng, rate, optimiser):
+def test_an_update_is_the_one_of_paper_and_pencil(rng, rate, optimiser, softmax, value):
     """One layer and plain gradient descent: the weights move by the errors times the observations.
 
     Some errors are beyond where Huber's loss is linear, and count as much as one there.
     """
-    learner = dqn(Mellowmax(3.0), rate, discount=0.9, depth=0, huber=0.5, optimiser=optimiser)
+    learner = dqn(softmax, rate, discount=0.9, depth=0, huber=0.5, optimiser=optimiser)
     state = learner.init(jax.random.key(0), 4, 3)
     steps = steps_of(rng, 16, 4, 3)
     layer = state.network.layers[0]
     weight, bias = (np.asarray(x, np.float64) for x in (layer.weight, layer.bias))
     before, action, reward, terminated, after = (np.asarray(x) for x in steps)
-    later = mellowmax(after @ weight.T + bias, 3.0)
+    later = value(after @ weight.T + bias)
     targets = reward + 0.9 * np.where(terminated, 0, later)
     errors = (before @ weight.T + bias)[np.arange(16), action] - targets
     assert terminated.any()

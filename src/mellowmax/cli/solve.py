@@ -90,7 +90,7 @@ def solve(
 
     Example: mellowmax solve model.npz --softmax max --csv solution.csv
 
-    Example: mellowmax solve Taxi-v3 --softmax free-energy --parameter 5 --prior 4,4,4,4,1,1
+    Example: mellowmax solve Taxi-v4 --softmax free-energy --parameter 5 --prior 4,4,4,4,1,1
 
     For a small model, the values and the policy are printed. The file has `q`, `value`, `policy`,
     `allowed` and the printed numbers. `numpy.load` reads it, `mellowmax show` prints it. With

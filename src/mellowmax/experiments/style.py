@@ -14,12 +14,16 @@ from .._common.files import replacing
 
 __all__ = ["COLOURS", "PAPER", "figure", "save", "styled"]
 
-COLOURS: dict[str, dict[str, Any]] = {  # Okabe and Ito's
+COLOURS: dict[str, dict[str, Any]] = {  # Okabe and Ito's, and Tol's
     "max": {"color": "#000000", "linestyle": ":"},
     "mean": {"color": "#999999", "linestyle": "-."},
     "epsilon-greedy": {"color": "#009E73", "linestyle": "-."},
     "boltzmann": {"color": "#D55E00", "linestyle": "--"},
     "mellowmax": {"color": "#0072B2", "linestyle": "-"},
+    "log-sum-exp": {"color": "#56B4E9", "linestyle": "--"},
+    "free-energy": {"color": "#117733", "linestyle": "-"},
+    "sparsemax": {"color": "#661100", "linestyle": ":"},
+    "resmax": {"color": "#882255", "linestyle": "-."},
 }
 PAPER: dict[str, Any] = {"color": "#CC79A7", "marker": "x", "linewidth": 1.2, "markersize": 5}
 """The paper's own numbers, wherever they are drawn with ours."""
