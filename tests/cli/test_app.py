@@ -15,8 +15,8 @@ import mellowmax
 from helpers import commands
 from helpers.commands import assert_one_sentence
 from mellowmax.cli.app import app
+from mellowmax.cli.console import KINDS
 from mellowmax.planning.methods import METHODS
-from mellowmax.softmax import SOFTMAXES
 
 COMMANDS = typer.main.get_command(app).commands
 
@@ -114,7 +114,7 @@ def asked(typed):
     ("typed", "offered"),
     [
         ("sol", {"solve"}),
-        ("solve FrozenLake-v1 --softmax ", set(SOFTMAXES)),
+        ("solve FrozenLake-v1 --softmax ", set(KINDS)),
         ("solve FrozenLake-v1 --method ", {"auto", *METHODS}),
         ("train CartPole-v1 --softmax m", {"max", "mean", "mellowmax"}),
         ("train CartPole-v1 --algorithm ", {"reinforce", "dqn"}),
