@@ -1,7 +1,7 @@
 """The lessons of the tutorial: Markdown pages whose code is run when the site is built.
 
-A page is read as a notebook by jupytext and run by nbclient, in a kernel of its own; what it prints
-and draws goes into the page, and the notebook beside it. A lesson that fails, fails the build.
+A page is read as a notebook by jupytext and run by nbclient, in a process of its own. What it
+prints and draws goes into the page, and the notebook beside it. If a lesson fails, the build does.
 """
 
 from __future__ import annotations

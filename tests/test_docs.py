@@ -275,7 +275,7 @@ def test_code_in_the_docstring_of_a_module_is_run():
 
 STUMBLING_BLOCKS = {
     "depends on": r"\bhang(s|ing)? on\b",
-    "minus": r"(?<!no )(?<!or )\bless (`|(a|an|the|that|its|their|max|min|omega|beta)\b)",
+    "minus": r"(?<!no )(?<!or )\bless (`|\w [/*+-]|(a|an|the|that|its|their|max|min|omega|beta)\b)",
     "name what it does": r"\b[Aa]s ((?!if)[\w.`']+\s){1,3}ha(s|ve)\s(it|them)\b",
     "ignores": r"\bneeds? it not\b",
     "does not exist": r"\bthat there (is|are|was|were) (not|none)\b",
@@ -301,6 +301,6 @@ def test_sentences_are_taken_in_at_once():
         for path in sources()
         if path.suffix == ".py" and "src" in path.parts
         for text in texts(path)
-        if re.match(r"(Of|Likewise|Another|Those)\b", text)
+        if re.match(r"(Of|Likewise|Another|Those|That of)\b", text)
     }
     assert not found

@@ -59,18 +59,18 @@ class _Checked(gymnasium.Wrapper[Any, Any, Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         said = _asked(self.env.reset, seed=seed, options=options)
-        seen, info = _parts("reset", said, "an observation and `info`", 2)
-        _check_observation(self.env.observation_space, seen)
-        return seen, info
+        observation, info = _parts("reset", said, "an observation and `info`", 2)
+        _check_observation(self.env.observation_space, observation)
+        return observation, info
 
     def step(self, action: object) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take an action."""
         said = _asked(self.env.step, action)
         what = "an observation, a reward, `terminated`, `truncated` and `info`"
-        seen, reward, terminated, truncated, info = _parts("step", said, what, 5)
-        _check_observation(self.env.observation_space, seen)
+        observation, reward, terminated, truncated, info = _parts("step", said, what, 5)
+        _check_observation(self.env.observation_space, observation)
         ends = _flag("terminated", terminated), _flag("truncated", truncated)
-        return seen, _number("reward", reward), *ends, info
+        return observation, _number("reward", reward), *ends, info
 
     def render(self) -> gymnasium.core.RenderFrame | list[gymnasium.core.RenderFrame] | None:
         """Show itself."""
@@ -78,18 +78,18 @@ class _Checked(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def check_batch(
-    count: int, shape: tuple[int, ...], seen: object, rewards: object = None, *ends: object
+    count: int, shape: tuple[int, ...], observations: object, rewards: object = None, *ends: object
 ) -> None:
     """Raise unless a vector environment of this many has returned what it should.
 
     Args:
         count: how many environments.
         shape: of an observation.
-        seen: their observations.
+        observations: of all of them.
         rewards: theirs; None after a reset, which earns nothing.
         ends: `terminated` and `truncated`.
     """
-    wanted = [("observations", "numbers", NUMBERS, (count, *shape), seen)]
+    wanted = [("observations", "numbers", NUMBERS, (count, *shape), observations)]
     if rewards is not None:
         wanted.append(("rewards", "numbers", NUMBERS, (count,), rewards))
     for name, flags in zip(("terminated", "truncated"), ends, strict=False):
@@ -115,24 +115,24 @@ def _parts(method: str, said: object, what: str, count: int) -> tuple[Any, ...]:
     return said
 
 
-def _check_observation(space: spaces.Space[Any], seen: Any) -> None:
+def _check_observation(space: spaces.Space[Any], observation: Any) -> None:
     """Raise unless an observation is one of its space; those of a Box may be beyond its bounds."""
     if isinstance(space, spaces.Box):
-        array = _array(seen)
+        array = _array(observation)
         if array.shape != space.shape or array.dtype.kind not in NUMBERS:
             shape = f"numbers with the shape {space.shape}"
-            _refuse(f"return observations of {shape}, as its observation space says", seen)
+            _refuse(f"return observations of {shape}, as its observation space says", observation)
     elif isinstance(space, spaces.Dict | spaces.Tuple):
         whole = isinstance(space, spaces.Dict)
         parts: Mapping[Any, spaces.Space[Any]]
         parts = space.spaces if isinstance(space, spaces.Dict) else dict(enumerate(space.spaces))
-        mine = isinstance(seen, dict) if whole else isinstance(seen, tuple | list)
-        if not (mine and len(seen) == len(parts) and (not whole or seen.keys() == parts.keys())):
-            _refuse(f"return observations in {space}, its observation space", seen)
+        fits = isinstance(observation, dict if whole else tuple | list)
+        if not fits or (set(observation) if whole else set(range(len(observation)))) != set(parts):
+            _refuse(f"return observations in {space}, its observation space", observation)
         for name, part in parts.items():
-            _check_observation(part, seen[name])
-    elif not space.contains(seen):
-        _refuse(f"return observations in {space}, its observation space", seen)
+            _check_observation(part, observation[name])
+    elif not space.contains(observation):
+        _refuse(f"return observations in {space}, its observation space", observation)
 
 
 def _number(name: str, value: object) -> float:

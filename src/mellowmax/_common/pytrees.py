@@ -19,7 +19,7 @@ T = TypeVar("T")
 Static: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, object], ...]]
 """The names of what is data, and the names and values of what is not."""
 
-_seen: set[type] = set()
+_registered: set[type] = set()
 
 
 def pytree(cls: type[T]) -> type[T]:
@@ -30,9 +30,9 @@ def pytree(cls: type[T]) -> type[T]:
 
 def register(cls: type) -> None:
     """Let JAX see through the objects of a class, unless it does so already."""
-    if cls in _seen:
+    if cls in _registered:
         return
-    _seen.add(cls)
+    _registered.add(cls)
     once_imported("jax", lambda: _register(cls))
 
 

@@ -144,7 +144,7 @@ class Curve:
 
 
 def _tangent(matrix: Floats, along: Point) -> tuple[Point, float]:
-    """That of `Curve.tangent`, from the matrix of `Curve.linearised`."""
+    """The direction of `Curve.tangent`, from the matrix of `Curve.linearised`."""
     matrix[-1] = along
     right = np.zeros(len(along))
     right[-1] = 1.0

@@ -230,7 +230,7 @@ class _Rows:
 
 
 def _shape_of_rows(name: str, parameter: Shape, rows: Shape, axis: int) -> Shape:
-    """That of the rows, broadcast against the parameter.
+    """The shape of the rows, broadcast against the parameter.
 
     A parameter that is laid out as the result with `keepdims` would be taken for another axis in
     front of the rows, and each row would meet the parameters of all others.

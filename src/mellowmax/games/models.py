@@ -26,7 +26,7 @@ Likelihood = Callable[[float], Floats]
 
 
 def quantal_response(observed: Observations, family: Family, last: float) -> Likelihood:
-    """That of quantal response, for parameters from 0 to `last`."""
+    """The log-likelihood of quantal response, for parameters from 0 to `last`."""
     branches = [trace(game, family, [0.0, last]) for game in observed.games]
 
     def likelihood(parameter: float) -> Floats:
@@ -40,7 +40,7 @@ def quantal_response(observed: Observations, family: Family, last: float) -> Lik
 
 
 def level(observed: Observations, family: Family, k: int) -> Likelihood:
-    """That of level k, with one parameter for all levels."""
+    """The log-likelihood of level k, with one parameter for all levels."""
 
     def likelihood(parameter: float) -> Floats:
         softmaxes = [family(parameter)] * k
@@ -50,7 +50,7 @@ def level(observed: Observations, family: Family, k: int) -> Likelihood:
 
 
 def quantal_level_k(observed: Observations, family: Family) -> Callable[[Floats, Floats], Floats]:
-    """That of quantal level-k.
+    """The log-likelihood of quantal level-k.
 
     It takes the shares of the levels, `[3]`, and the parameters of level 1, of level 2, and of the
     level 1 that level 2 believes in, `[3]`.

@@ -72,7 +72,7 @@ def policy_and_jacobian(softmax: Softmax, q: Floats, where: Bools | None) -> tup
 
 
 def _at_a_temperature(policy: Floats, beta: Any) -> Floats:
-    """That of `exp(beta q)`, normalised, at a fixed `beta`."""
+    """The Jacobian of `exp(beta q)`, normalised, at a fixed `beta`."""
     scaled = policy * np.asarray(beta)[..., None]
     return np.asarray(scaled[..., :, None] * (np.eye(policy.shape[-1]) - policy[..., None, :]))
 

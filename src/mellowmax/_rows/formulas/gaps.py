@@ -168,8 +168,8 @@ def _scale(xp: Namespace, q: Array, strength: Array, mask: Array | None) -> Arra
     size = xp.where(size < xp.inf, size, 0.0)
     tiny, huge = size < info.smallest_normal**0.5, size > info.max / 4
     each = xp.where(strong & ~huge, xp.where(tiny, 0.5 * info.eps * one, one), 2 * one)
-    # That of the largest number is the largest. As the end of a reduction it is one number of a row
-    # to PyTorch's compiler, which else repeats all of this for every action.
+    # The scale of the largest number is the largest. It is written as a reduction, which PyTorch's
+    # compiler computes once a row; it would repeat anything else for every action.
     return xp.max(each, axis=0, keepdims=True)
 
 

@@ -12,11 +12,17 @@ terms of the root's series, `t / k = 1/2 - k k3 / (24 k2) + k^2 (k4 / k2 - (k3 /
 the cumulants of the gaps.
 
 An action that was filled with -1e30 may be 1e60 units below the best. Beyond `eps^-1.5` units an
-action is called far. If the mean gap of the others is above `d`, they decide the
-root. If not, the far actions have to make up the rest, `d` minus that mean, with what little weight
+action is called far, and there are three cases:
+
+| far actions | mean gap of the others | what decides the root |
+| --- | --- | --- |
+| none | | all gaps |
+| some | above `d` | the gaps of the others; a far action has no weight |
+| some | at most `d` | the gaps of the far actions; such a row is called tied |
+
+In a tied row the far actions make up the rest, `d` minus that mean, with the little weight that
 they have. Then `b` is so small that all others are ties to rounding: their gaps become 0, the rest
-becomes the `d`, and the same search finds the root in units of the nearest far gap. Such a row is
-called tied.
+becomes the `d`, and the same search finds the root in units of the nearest far gap.
 
 So there are two measures of the inverse temperature. The *relative temperature* of a row, short for
 its relative inverse temperature, is `b / omega`, a number from 0 to 1 (times the parts that a small
@@ -213,7 +219,7 @@ def _in_fixed_steps(
 
 
 def _average_gap(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
-    """That of mellowmax, in units of a row that is not narrow."""
+    """The average gap of mellowmax, in units of a row that is not narrow."""
     return mellow_exponent(xp, g) / xp.where(row.narrow, 1.0, row.strength)
 
 
@@ -281,7 +287,7 @@ def _relative_by_q(
 def _relative_by_omega(
     xp: Namespace, q: Array, omega: Array, counted: Array | None, at: Array
 ) -> Array:
-    """(The derivative of mellowmax over the variance under the policy, less b / omega) / omega."""
+    """(The derivative of mellowmax over the variance under the policy, minus b / omega) / omega."""
     g = gaps(xp, q, omega, counted)
     row = unit_row(xp, g)
     slope = omega_slope(xp, g, row, boltzmann_weights(xp, g))
@@ -349,7 +355,8 @@ def _log_over_prior(xp: Namespace, g: Gaps, at: Array, policy: Array) -> Array:
 def _apart(xp: Namespace, g: Gaps, at: Array, policy: Array) -> Array:
     """`softmax_omega(q) / pi - 1`, to full accuracy where the two are nearly the same.
 
-    As near the greedy policy, where all of the derivative is in what the best actions have not.
+    They are nearly the same for the best actions where the policy is nearly greedy. The whole
+    derivative is then in the little weight of the other actions.
     """
     of_policy, of_omega = policy_exponents(xp, g, at), exponents(xp, g)
     if g.infinite is not None:

@@ -17,7 +17,7 @@ export function readInk() {
 }
 
 /**
- * About so many round numbers in a range.
+ * Round numbers in a range, about as many as `count`.
  * @param {Range} range @param {number} count
  */
 export function ticks([low, high], count) {

@@ -228,10 +228,12 @@ def warm_start(
         (constraint.first, impulses.first_normal, impulses.first_tangent),
         (constraint.second, impulses.second_normal, impulses.second_tangent),
     ):
-        push = select(point.active, normal_impulse, 0.0)
-        rub = select(point.active, tangent_impulse, 0.0)
-        velocity += mass.inverse_mass * (push * constraint.normal + rub * tangent)
-        spin += mass.inverse_inertia * (push * point.normal_arm + rub * point.tangent_arm)
+        along_normal = select(point.active, normal_impulse, 0.0)
+        along_tangent = select(point.active, tangent_impulse, 0.0)
+        impulse = along_normal * constraint.normal + along_tangent * tangent
+        turn = along_normal * point.normal_arm + along_tangent * point.tangent_arm
+        velocity += mass.inverse_mass * impulse
+        spin += mass.inverse_inertia * turn
     return impulses, Speed(velocity, spin)
 
 

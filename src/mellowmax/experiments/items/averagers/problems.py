@@ -16,7 +16,7 @@ from ....mdp import MDP, random_mdp
 __all__ = ["DISCOUNT", "FINE", "LARGEST", "PROBLEMS"]
 
 DISCOUNT = 0.98
-"""That of figure 1."""
+"""The discount of figure 1."""
 _TIMES = 4
 """How many states there are for each anchor."""
 LARGEST = 10 * _TIMES

@@ -219,7 +219,7 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
-    """By the rule above."""
+    """The verdict by `text.RULE`."""
     means, differences = tables["means"], tables["differences"]
     enough = int(means["runs"].min()) >= ENOUGH
     claims: list[Claim] = []

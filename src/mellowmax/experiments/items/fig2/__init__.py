@@ -132,7 +132,7 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
-    """By the rule above."""
+    """The verdict by `text.RULE`."""
     low, high = stable_values(Config.parameter)
     of = dict(iter(tables["runs"].groupby("policy")))
     boltzmann, mellowmax = of["boltzmann"], of["mellowmax"]

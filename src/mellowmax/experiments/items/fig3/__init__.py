@@ -117,7 +117,7 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
-    """By the rule above."""
+    """The verdict by `text.RULE`."""
     ratios = tables["ratios"].set_index("operator")
     worst = ratios.loc["boltzmann"]
 

@@ -134,7 +134,7 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
-    """By the rule above."""
+    """The verdict by `text.RULE`."""
     windows = {
         labels: tables["folds"].query("labels == @labels")["beta"].agg(["min", "max"]).to_numpy()
         for labels in _LABELS

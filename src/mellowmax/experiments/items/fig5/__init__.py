@@ -108,7 +108,7 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
-    """By the rule above."""
+    """The verdict by `text.RULE`."""
     points, field, between = tables["points"], tables["field"], tables["between"]
     printed, printed_field = tables["printed_points"], tables["printed_field"]
     ends = printed[printed["stable"]]

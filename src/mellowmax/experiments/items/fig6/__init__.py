@@ -121,7 +121,7 @@ def plot(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
-    """By the rule above."""
+    """The verdict by `text.RULE`."""
     points, field, span = tables["points"], tables["field"], tables["range"]
     # A grid point on the fixed point itself stays there.
     nearer = field["after"] / field["before"].clip(lower=1e-9)

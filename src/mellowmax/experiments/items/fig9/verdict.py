@@ -22,7 +22,7 @@ LARGEST_VALUE = 15.0
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
-    """By the rule above."""
+    """The verdict by `text.RULE`."""
     best = tables["best"]
     peaks = {
         policy: rows.loc[rows["mean_reward"].idxmax()] for policy, rows in best.groupby("policy")
