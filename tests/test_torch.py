@@ -223,6 +223,26 @@ def test_compiled_forwards_and_backwards():
         close(*gradients, 1e-9)
 
 
+def test_the_other_softmaxes_are_read_as_one_graph():
+    """Sparsemax sorts there, where its loop cannot look at the numbers."""
+    softmaxes = (
+        mm.LogSumExp(2.0),
+        mm.FreeEnergy(2.0, prior=torch.tensor([0.1, 0.2, 0.3, 0.4], device=DEVICE).double()),
+        mm.Sparsemax(2.0),
+        mm.Resmax(2.0),
+    )
+
+    def every(q):
+        values = [softmax.value(q) for softmax in softmaxes]
+        policies = [softmax.policy(q) for softmax in softmaxes]
+        return torch.stack(values, -1), torch.stack(policies, -1), mm.entropy(policies[2])
+
+    read = torch.compile(every, backend="eager", fullgraph=True)
+    for values in (Q, 10 * Q, np.zeros_like(Q)):
+        for found, expected in zip(read(tensor(values)), every(tensor(values)), strict=True):
+            close(found, expected, 1e-12)
+
+
 @pytest.mark.release
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what PyTorch's compiler imports
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])

@@ -19,8 +19,8 @@ from array_api_compat import is_jax_namespace, is_numpy_namespace, is_torch_name
 from .._typing import Array, Namespace
 from .formulas.gaps import ORDINARY, are_ordinary
 from .libraries import pallas
+from .libraries.array_api import in_fixed_steps
 from .libraries.knowledge import knowing
-from .libraries.tracing import is_traced
 from .quick.formulas import QuickFormula
 
 if TYPE_CHECKING:
@@ -219,8 +219,8 @@ class RowFunction:
         class Function(torch.autograd.Function):  # type: ignore[misc]
             @staticmethod
             def forward(*arrays: torch.Tensor) -> torch.Tensor:
-                in_fixed_steps = is_traced(arrays[0]) or not arrays[0].is_cpu
-                formula = rule.without_waiting if in_fixed_steps else rule.formula
+                fixed = in_fixed_steps(cast(Namespace, xp), cast(Any, arrays[0]))
+                formula = rule.without_waiting if fixed else rule.formula
                 return rule._all_rows_at_once(formula, xp, *arrays)
 
             @staticmethod

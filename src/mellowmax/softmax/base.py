@@ -170,7 +170,7 @@ class WithPrior:
             return
         prior = array_if_lists(self.prior, "prior")
         checks.unmasked("prior", prior)
-        if not is_array_api_obj(prior) or np.ndim(cast(Any, prior)) == 0:
+        if not is_array_api_obj(prior) or cast(Array, prior).ndim == 0:
             raise TypeError(f"`prior` must be an array of weights, got {shown(self.prior)}")
         weights = cast(Array, prior)
         xp = array_namespace(weights)

@@ -10,7 +10,7 @@ Mellowmax's policy is Boltzmann's too, at an inverse temperature of each row's o
 from __future__ import annotations
 
 from ..._typing import Array, Namespace
-from ..libraries.array_api import State, add_up, constant, iterate
+from ..libraries.array_api import State, add_up, constant, in_fixed_steps, iterate
 from ..quick import formulas as quick
 from ..row_function import Formula, RowFunction
 from .gaps import (
@@ -114,7 +114,8 @@ def sparse_shares(xp: Namespace, g: Gaps) -> Array:
     """`max(threshold - beta * gap, 0)`, with the threshold at which they sum to 1.
 
     The sum is convex in the threshold and piecewise linear, so Newton's method from above falls to
-    the root and reaches it after finitely many steps. It needs no sorting.
+    the root and reaches it after finitely many steps. That is faster than to sort, but where a loop
+    cannot look at the numbers, sorting it is.
     """
     width = xp.minimum(g.strength * g.gap, xp.ones_like(g.gap))  # wider gaps leave nothing
     if g.infinite is not None:
@@ -128,9 +129,12 @@ def sparse_shares(xp: Namespace, g: Gaps) -> Array:
         following = _threshold(xp, held, held < threshold)
         return (following,), ~(following < threshold)
 
-    n = width.shape[0]
-    start = xp.ones_like(held[:1, ...]) + 0 * held[:1, ...]  # NaN stays NaN
-    (threshold,) = iterate(xp, newton, (start,), n if isinstance(n, int) else 64)
+    if in_fixed_steps(xp, held):
+        threshold = _least_threshold(xp, held)
+    else:
+        n = width.shape[0]
+        start = xp.ones_like(held[:1, ...]) + 0 * held[:1, ...]  # NaN stays NaN
+        (threshold,) = iterate(xp, newton, (start,), n if isinstance(n, int) else 64)
     support = held < threshold
     share = xp.where(support, _threshold(xp, width, support) - width, 0 * width)
     share = xp.where(share > 0, share, 0 * share)
@@ -141,6 +145,16 @@ def _threshold(xp: Namespace, width: Array, support: Array) -> Array:
     """The threshold at which the shares of these actions sum to 1."""
     total = add_up(xp, xp.where(support, width, 0 * width))
     return (1 + total) / add_up(xp, xp.astype(support, width.dtype))
+
+
+def _least_threshold(xp: Namespace, width: Array) -> Array:
+    """The least of the thresholds at which the shares of the best one, two, ... sum to 1.
+
+    No set of actions has a lesser one: with it their shares would sum to less than 1.
+    """
+    total = xp.cumulative_sum(xp.sort(width, axis=0), axis=0)
+    size = xp.cumulative_sum(xp.ones_like(width), axis=0)
+    return xp.min((1 + total) / size, axis=0, keepdims=True)
 
 
 def _resmax(xp: Namespace, q: Array, eta: Array, mask: Array | None) -> Array:

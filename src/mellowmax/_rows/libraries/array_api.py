@@ -29,6 +29,7 @@ from ..._typing import Array, Key, Namespace, Shape
 from . import pallas
 from .knowledge import knows
 from .pallas import IN_KERNEL, State, frozen_step
+from .tracing import is_traced
 
 __all__ = [
     "Carry",
@@ -36,6 +37,7 @@ __all__ = [
     "add_up",
     "constant",
     "decay",
+    "in_fixed_steps",
     "iterate",
     "power_of_two",
     "uniform",
@@ -85,6 +87,14 @@ def iterate(
         if xp.all(done):
             break
     return state
+
+
+def in_fixed_steps(xp: Namespace, x: Array) -> bool:
+    """Is a loop that ends when the numbers say so to be avoided?
+
+    PyTorch's compiler would have to know the numbers, and a GPU would be waited for at each step.
+    """
+    return is_torch_namespace(xp) and (is_traced(x) or not cast(Any, x).is_cpu)
 
 
 def add_up(xp: Namespace, x: Array) -> Array:
