@@ -691,7 +691,7 @@ UP_AND_DOWN = optax.multi_transform(
         ({"baseline": "mean"}, "`baseline` must be one of none, leave-one-out, network, got "
          "'mean'"),
         ({"through_temperature": False}, "`through_temperature` must be True for a softmax other "
-         "than Mellowmax, got False for Boltzmann(beta=1.0)"),
+         "than Mellowmax(omega), got False for Boltzmann(beta=1.0)"),
     ],
 )  # fmt: skip
 def test_a_bad_argument_is_one_sentence(arguments, message):
