@@ -75,6 +75,7 @@ bench: install
 	$(BIN)/python benchmarks/policies.py
 	$(BIN)/python benchmarks/pytorch.py
 	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/devices.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/deep.py

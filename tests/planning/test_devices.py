@@ -79,6 +79,12 @@ for name, softmax, method in cases:
         "loss": [one.suboptimality_bound, many.suboptimality_bound],
     }
     results.append(result)
+for extra in ({"horizon": 4, "final": np.arange(11.0)}, {"average": True}):
+    one, many = (
+        solve(models["garnet"], EpsilonGreedy(0.2), mesh=m, **extra) for m in (None, mesh)
+    )
+    assert apart(one.q, many.q) <= 1e-13 * abs(one.q).max()
+    assert (one.q.shape, one.error_bound) == (many.q.shape, many.error_bound)
 policy, bonus = rng.dirichlet(np.ones(2), 12), rng.normal(size=12)
 options = {"bonus": bonus, "tolerance": 1e-13, "throw": False}
 one, many = (evaluate(policy, models["ladder"], mesh=m, **options) for m in (None, mesh))
