@@ -28,6 +28,7 @@ from .._common.schema import Field
 from .._common.shown import shown
 from .._typing import ArrayLike, Bools, Floats, Integers, Mask
 from . import averager, convert, labels, operator, validate
+from .arrays import Model
 from .labels import Labels, named
 from .operator import Expectation, Operator
 from .transitions import Branches, Matrices, SparseMatrix
@@ -477,6 +478,23 @@ class MDP:
             Gordon, "Stable function approximation in dynamic programming" (1995).
         """
         return MDP(**averager.averaged(self, weights, anchors), discount=self.discount)
+
+    def model(self) -> Model:
+        """The arrays alone, for functions that are differentiated, such as `fixed_point`.
+
+        Examples:
+            >>> from mellowmax.mdp import two_state
+            >>> two_state().model()
+            Model(dense, rewards (2, 2))
+        """
+        return Model(
+            rewards=self.expected_rewards,
+            probabilities=np.asarray(self.probabilities),  # which an operator does not have
+            successors=self.successors,
+            discount=self.discount,
+            allowed=self.allowed,
+            terminal=self.terminal,
+        )
 
     def to_numpy(self) -> tuple[Floats, Floats]:
         """`(transitions [S, A, S], rewards [S, A])`.

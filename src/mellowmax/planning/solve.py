@@ -60,6 +60,7 @@ References:
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Sequence
@@ -84,6 +85,7 @@ from .horizon import horizon as horizon_of
 from .loop import Callback, StoppingRule, evidence_of, iterate
 from .methods import METHODS, Choice, choose
 from .problem import Problem
+from .sensitivity import sensitivity
 from .solution import NotConvergedError, Solution, Status
 
 __all__ = ["solve"]
@@ -257,12 +259,13 @@ def _solution(problem: Problem, choice: Choice, history: bool, began: float) -> 
     error = error_bound(margins, steps, mdp.n_branches)
     assert run.status is not None  # a run without a limit has ended
     status = run.status if math.isfinite(margins.size) else Status.OVERFLOW
+    converged = status is Status.CONVERGED
     q = problem.fetch(method.action_values(run.state), margins.shift)
     value = problem.fetch(evidence.value)
     return Solution(
         q=q if mdp.allowed is None else np.where(mdp.allowed, q, -np.inf),
         value=value,
-        converged=status is Status.CONVERGED,
+        converged=converged,
         status=status,
         iterations=run.iterations,
         residual=margins.residual,
@@ -277,6 +280,7 @@ def _solution(problem: Problem, choice: Choice, history: bool, began: float) -> 
         state_labels=mdp.state_labels,
         action_labels=mdp.action_labels,
         cycle_period=run.report.period if status is Status.LIMIT_CYCLE else None,
+        _sensitivity=functools.partial(sensitivity, mdp, softmax, value, converged),
     )
 
 

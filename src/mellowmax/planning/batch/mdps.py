@@ -11,7 +11,7 @@ import numpy as np
 from ..._common import checks
 from ..._common.parameters import map_parameters
 from ..._typing import ArrayLike, Bools, Floats, Integers
-from ...mdp import MDP
+from ...mdp import MDP, Model
 from ...softmax import Softmax
 
 __all__ = ["Batch", "discount_of_each", "softmax_of_each"]
@@ -86,6 +86,11 @@ class Batch:
         """`[N, S]`: is the state terminal? Also where there is no such state."""
         over: Bools = np.logical_not(self.available.any(-1))
         return over
+
+    def model(self, discounts: ArrayLike | None = None) -> Model:
+        """The arrays alone, each with N first, for `jax.vmap`; with the MDPs' own discounts."""
+        own = self.discounts if discounts is None else discounts
+        return Model(self.rewards, self.transitions, None, own, self.allowed, self.terminal)
 
     def __len__(self) -> int:
         return len(self.sizes)

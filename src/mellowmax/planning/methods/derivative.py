@@ -1,4 +1,6 @@
-"""The derivative `J = discount * W P` of a sweep of state values, in single precision.
+"""The derivative `J = discount * W P` of a sweep of state values.
+
+Newton's method needs it in single precision, and gradients in double (`fixed_point`).
 
 `W` is the gradient of the softmax's operator: weights of the actions of each state. The derivative
 of the maximum is that of its best action, which takes one action's transitions instead of all.
@@ -18,7 +20,7 @@ from ...softmax import Softmax
 from ..bellman import entries, expected, successor_values
 from ..problem import Means, Model
 
-__all__ = ["Derivative", "derivative", "times"]
+__all__ = ["Derivative", "derivative", "exact_derivative", "times"]
 
 TIE = 2.0**-48
 """Actions of a state are as good as each other to within this, relative to their values."""
@@ -32,8 +34,20 @@ class Derivative(NamedTuple):
 
 
 def derivative(model: Model, softmax: Softmax, q: jax.Array, greedy: bool) -> Derivative:
-    """`J` at `q`; `greedy`: is the value the maximum?"""
-    return _of_best_action(model, q) if greedy else _of_all_actions(model, softmax, q)
+    """`J` at `q` in single precision; `greedy`: is the value the maximum?"""
+    exact = _of_best_action(model, q) if greedy else exact_derivative(model, softmax, q)
+    return exact._replace(weights=jax.tree.map(lambda x: x.astype(jnp.float32), exact.weights))
+
+
+def exact_derivative(model: Model, softmax: Softmax, q: jax.Array) -> Derivative:
+    """`J` at `q` in double precision; actions that tie for the maximum share its weight."""
+    weights = softmax.gradient(q, axis=model.axis, where=model.allowed)
+    if isinstance(model.probabilities, Means):
+        return Derivative(model.discount * weights, None)
+    if model.successors is None:
+        matrix = jnp.einsum("sa,sat->st", weights, model.probabilities)
+        return Derivative(model.discount * matrix, None)
+    return Derivative(tuple(model.discount * (weights * x) for x in model.probabilities), None)
 
 
 def times(model: Model, matrix: Derivative, d: jax.Array) -> jax.Array:
@@ -50,21 +64,11 @@ def times(model: Model, matrix: Derivative, d: jax.Array) -> jax.Array:
     return product if product.ndim == 1 else jnp.sum(product, model.axis)
 
 
-def _of_all_actions(model: Model, softmax: Softmax, q: jax.Array) -> Derivative:
-    weights = softmax.gradient(q, axis=model.axis, where=model.allowed)
-    if isinstance(model.probabilities, Means):
-        return Derivative(_discounted(model, weights), None)
-    if model.successors is None:
-        matrix = jnp.einsum("sa,sat->st", weights, model.probabilities)
-        return Derivative(_discounted(model, matrix), None)
-    return Derivative(tuple(_discounted(model, weights * x) for x in model.probabilities), None)
-
-
 def _of_best_action(model: Model, q: jax.Array) -> Derivative:
     best = _best_action(model, q)
     if isinstance(model.probabilities, Means):
         weights = jax.nn.one_hot(best, q.shape[model.axis], dtype=q.dtype, axis=model.axis)
-        return Derivative(_discounted(model, weights), None)
+        return Derivative(model.discount * weights, None)
     states = jnp.arange(best.size, dtype=jnp.int32)
     n_actions = np.int32(q.shape[model.axis])
     flat = states * n_actions + best if model.axis == 1 else best * np.int32(best.size) + states
@@ -73,13 +77,9 @@ def _of_best_action(model: Model, q: jax.Array) -> Derivative:
         return entries(x.reshape(q.size, *x.shape[2:]), flat)
 
     if model.successors is None:
-        return Derivative(_discounted(model, of_best(model.probabilities)), None)
-    of_branches = tuple(_discounted(model, of_best(x)) for x in model.probabilities)
+        return Derivative(model.discount * of_best(model.probabilities), None)
+    of_branches = tuple(model.discount * of_best(x) for x in model.probabilities)
     return Derivative(of_branches, tuple(map(of_best, model.successors)))
-
-
-def _discounted(model: Model, x: jax.Array) -> jax.Array:
-    return (model.discount * x).astype(jnp.float32)
 
 
 def _best_action(model: Model, q: jax.Array) -> jax.Array:

@@ -16,13 +16,14 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from ..devices import mean
 from ..problem import Model
 from .corrected_sweep import Correction, excess
 from .derivative import Derivative, times
 
-__all__ = ["LINEAR_SOLVERS"]
+__all__ = ["LINEAR_SOLVERS", "bicgstab"]
 
 SHORT, LONG = 5, 30
 """Terms of a series. A short one does where no episode ends: a shift makes up for the rest. A long
@@ -67,14 +68,26 @@ def _bicgstab(
     def product_with(x: jax.Array) -> jax.Array:
         return x - times(model, matrix, x)
 
+    x, r = bicgstab(product_with, b, KRYLOV_SHRINK, KRYLOV_STEPS)
+    return scale * x.astype(change.dtype), scale * excess(model, r)
+
+
+def bicgstab(
+    product_with: Callable[[jax.Array], jax.Array], b: jax.Array, shrink: ArrayLike, steps: int
+) -> tuple[jax.Array, jax.Array]:
+    """A solution of `product_with(x) = b`, and what it leaves of `b`.
+
+    It stops when that is `shrink` times `b`, or after `steps`.
+    """
+
     def inner(x: jax.Array, y: jax.Array) -> jax.Array:
         return mean(x * y)
 
-    target = KRYLOV_SHRINK**2 * inner(b, b)
+    target = shrink**2 * inner(b, b)
 
     def unfinished(carry: _Krylov) -> jax.Array:
         i, _, r, *_ = carry
-        return (i < KRYLOV_STEPS) & (inner(r, r) > target)
+        return (i < steps) & (inner(r, r) > target)
 
     def step(carry: _Krylov) -> _Krylov:
         i, x, r, p, product, rho, alpha, omega = carry
@@ -90,7 +103,7 @@ def _bicgstab(
     one, zero = jnp.ones((), b.dtype), jnp.zeros_like(b)
     start = (jnp.zeros((), jnp.int32), zero, b, zero, zero, one, one, one)
     _, x, r, *_ = jax.lax.while_loop(unfinished, step, start)
-    return scale * x.astype(change.dtype), scale * excess(model, r)
+    return x, r
 
 
 LINEAR_SOLVERS: dict[Correction, LinearSolver] = {

@@ -1,0 +1,162 @@
+"""Derivatives of a fixed point by the implicit function theorem, and their linear systems.
+
+If `T` is a sweep of state values with the parameters `p`, and `J` its derivative, a move of the
+parameters moves the fixed point by
+
+    dv = (I - J)^-1 (dT / dp) dp,
+
+whatever the way to it. A tangent costs one linear system, a cotangent the transposed one. What `dv`
+depends on is differentiated in the same manner, so that second derivatives are right too.
+
+**The linear systems** of a dense model are solved by an LU factorisation of `I - J`. Those of a
+sparse one are solved by BiCGStab, without a matrix of states by states, to rounding.
+
+**Where there is no derivative** all of them are NaN: where the iterations have not converged, where
+a linear system could not be solved, and where `I - J` is singular, as at a fold of Boltzmann's
+fixed points, where two of them meet and vanish. The derivative grows beyond all bounds near a fold.
+At the maximum's ties, where the value has two one-sided derivatives, it is their mean.
+
+The derivative with respect to the probabilities is that of each entry by itself. It leads off the
+simplex unless the rows of the direction sum to 0, and for a sparse model it exists for the branches
+that are stored.
+
+References:
+    Krantz and Parks (2013), The implicit function theorem.
+    Rust (1987), Optimal replacement of GMC bus engines: an empirical model of Harold Zurcher,
+        Econometrica 55: the derivative of log-sum-exp's fixed point.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..mdp import Model as Arrays
+from ..softmax import Softmax
+from .bellman import action_values, values
+from .methods.derivative import exact_derivative, times
+from .methods.linear_systems import bicgstab
+from .problem import Model
+
+__all__ = ["EXACT", "attached", "in_double", "placed", "solver"]
+
+EXACT = 1e-13
+"""What BiCGStab leaves of the right side of a system that is solved to rounding."""
+SOLVED = 1e-9
+"""A linear system that is left with more than this part of its right side is not solved."""
+KRYLOV_STEPS, RESTARTS = 2000, 5
+
+Product = Callable[[jax.Array], jax.Array]
+"""A product with a matrix."""
+
+
+# From arrays to what sweeps take.
+
+
+def placed(arrays: Arrays) -> Model:
+    """The model of a sweep from arrays; terminal states earn nothing and lead nowhere."""
+    live = ~jnp.asarray(arrays.terminal)
+    rewards = jnp.where(live[:, None], jnp.asarray(arrays.rewards, float), 0.0)
+    probabilities = jnp.where(live[:, None, None], jnp.asarray(arrays.probabilities, float), 0.0)
+    successors = arrays.successors
+    if successors is not None:
+        probabilities = jnp.moveaxis(probabilities, -1, 0)
+        successors = jnp.moveaxis(jnp.asarray(successors), -1, 0)
+    allowed = arrays.allowed
+    if allowed is not None:  # a state without actions is padding of a batch, and is terminal
+        none = ~jnp.any(allowed, axis=1, keepdims=True)
+        first = jnp.arange(rewards.shape[1])[None] == 0
+        allowed = jnp.asarray(allowed) | (none & first)
+    return Model(
+        probabilities=probabilities,
+        successors=successors,
+        rewards=rewards,
+        allowed=allowed,
+        terminal=~live,
+        discount=jnp.asarray(arrays.discount, float),
+        axis=1,
+        ends=successors is not None,
+        endless=False,
+        large=False,
+    )
+
+
+def in_double(softmax: Softmax) -> Softmax:
+    """The softmax with parameters that are arrays of float64."""
+    result: Softmax = jax.tree.map(lambda x: jnp.asarray(x, float), softmax)
+    return result
+
+
+# Linear systems and derivatives.
+
+
+def solver(
+    model: Model, softmax: Softmax, q: jax.Array, left: jax.Array | float = EXACT
+) -> Product:
+    """The solution of `(I - J) x = b` for any `b`, which can be differentiated and transposed.
+
+    `left` is the part of `b` that BiCGStab may leave.
+    """
+    matrix = exact_derivative(model, softmax, q)
+
+    def product(x: jax.Array) -> jax.Array:
+        return x - times(model, matrix, x)
+
+    if model.successors is None:
+        assert isinstance(matrix.weights, jax.Array)
+        factors = jax.scipy.linalg.lu_factor(jnp.eye(len(matrix.weights)) - matrix.weights)
+
+        def direct(_: Product, b: jax.Array) -> jax.Array:
+            return jax.scipy.linalg.lu_solve(factors, b)
+
+        def transposed(_: Product, b: jax.Array) -> jax.Array:
+            return jax.scipy.linalg.lu_solve(factors, b, trans=1)
+
+    else:
+        direct = transposed = functools.partial(_krylov, left=left)
+    return lambda b: jax.lax.custom_linear_solve(product, b, direct, transposed)
+
+
+def _krylov(product: Product, b: jax.Array, left: jax.Array | float) -> jax.Array:
+    """BiCGStab, started again from what it leaves; NaN where that is too much in the end."""
+    size = jnp.max(jnp.abs(b))
+    limit = left * size
+
+    def unfinished(carry: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+        _, r, restarts = carry
+        return (jnp.max(jnp.abs(r)) > limit) & (restarts < RESTARTS)
+
+    def step(
+        carry: tuple[jax.Array, jax.Array, jax.Array],
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+        x, r, restarts = carry
+        shrink = 0.3 * limit / jnp.max(jnp.abs(r))
+        x = x + bicgstab(product, r, shrink, KRYLOV_STEPS)[0]
+        return x, b - product(x), restarts + 1
+
+    x, r, _ = jax.lax.while_loop(unfinished, step, (jnp.zeros_like(b), b, jnp.asarray(0)))
+    solved = jnp.max(jnp.abs(r)) <= jnp.maximum(limit, SOLVED * size)
+    return x * jnp.where(solved, 1.0, jnp.nan)
+
+
+@jax.custom_jvp
+def attached(model: Model, softmax: Softmax, v: jax.Array, valid: jax.Array) -> jax.Array:
+    """The fixed point `v` with its derivatives; NaN where it is not `valid`."""
+    return v
+
+
+@attached.defjvp
+def _moved(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+    model, softmax, _, valid = primals
+    v = attached(*primals)
+
+    def sweep(model: Model, softmax: Softmax) -> jax.Array:
+        return values(model, softmax, action_values(model, v))
+
+    _, moved = jax.jvp(sweep, primals[:2], tangents[:2])
+    solve = solver(model, softmax, action_values(model, v))
+    return v, solve(moved) * jnp.where(valid, 1.0, jnp.nan)
