@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from ... import style
 
@@ -31,19 +32,15 @@ def draw_curves(curves: pd.DataFrame, theirs: pd.DataFrame, width: int) -> Figur
     """
     last = curves["episode"].max() + width / 2
     theirs = theirs[theirs["episode"] <= max(last, 3000)]
-    figure, axes = style.figure(2, height=4.0)
+    figure, axes = style.figure(2, height=4.6)
     for axis, policy in zip(axes, _POLICIES, strict=True):
         parameters = sorted(theirs.loc[theirs["policy"] == policy, "parameter"].unique())
         shades = np.linspace(0.0, 0.9, len(parameters))
         for parameter, shade in zip(parameters, shades, strict=True):
             colour = colormaps["viridis"](shade)
             printed = of_setting(theirs, policy, parameter)
-            label = f"the paper, {_POLICIES[policy]} = {parameter:g}"
-            look = {"color": colour, "linestyle": ":", "linewidth": 1.4, "label": label}
-            axis.plot(printed["episode"], printed["paper"], **look)
+            axis.plot(printed["episode"], printed["paper"], color=colour, ls=":", lw=1.4)
             ours = of_setting(curves, policy, parameter)
-            if ours.empty:
-                continue
             axis.errorbar(
                 ours["episode"],
                 ours["mean_return"],
@@ -52,12 +49,16 @@ def draw_curves(curves: pd.DataFrame, theirs: pd.DataFrame, width: int) -> Figur
                 marker="." if len(ours) < 20 else None,
                 capsize=2 if len(ours) < 20 else 0,
                 elinewidth=0.8,
-                label=f"here, {_POLICIES[policy]} = {parameter:g}, with 95 % intervals",
+                label=f"{_POLICIES[policy]} = {parameter:g}",
             )
         axis.set(title=policy, xlabel="episode", ylabel="mean return of an episode")
-        axis.legend(fontsize=7, loc="lower right")
+        handles = axis.get_legend_handles_labels()
+        axis.legend(*handles, fontsize=9, loc="lower right", bbox_to_anchor=(1, 0.02))
     axes[1].sharey(axes[0])
     axes[0].autoscale(axis="y")
+    kinds = {"the paper": ":", "here, with 95 % intervals": "-"}
+    lines = [Line2D([], [], color="black", ls=line, label=name) for name, line in kinds.items()]
+    figure.legend(handles=lines, loc="outside lower center", ncols=2)
     return figure
 
 
@@ -67,18 +68,16 @@ def draw_means(means: pd.DataFrame) -> Figure:
     for policy in _POLICIES:
         ours = means[means["policy"] == policy].sort_values("parameter")
         look = _points(axes[0], ours, policy, f"{policy}, here, 95 %")
-        axes[0].plot(ours["parameter"], ours["paper"], **style.PAPER | {"linestyle": "none"})
+        mark = {"color": look["color"], "marker": "x", "ls": "none", "ms": 8, "mew": 2}
+        axes[0].plot(ours["parameter"], ours["paper"], label=f"{policy}, the paper", **mark)
         share = ours["solved"]
         ends = np.maximum(0, [share - ours["solved_low"], ours["solved_high"] - share])
         axes[1].errorbar(ours["parameter"], share, ends, label=policy, **look)
-    axes[0].plot(
-        [], [], label="the paper at the same parameters", **style.PAPER | {"linestyle": "none"}
-    )
     axes[0].set(ylabel=_ylabel(means))
     axes[1].set(ylabel="share of runs that solve", ylim=(-0.02, 1.02))
     for axis in axes:
         axis.set(xlabel="beta or omega", xlim=(0, 12))
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 

@@ -63,8 +63,9 @@ CAPTIONS = {
     ),
     "means": Caption(
         "Left: the mean return over all episodes that were run, with 95 % intervals, and the "
-        "paper's over as many episodes (pink). Right: the share of runs that solved the domain, "
-        "with a mean return above 200 in 100 consecutive episodes; the paper gives none.",
+        "paper's over as many episodes as crosses of the same colour. Right: the share of runs "
+        "that solved the domain, with a mean return above 200 in 100 consecutive episodes; the "
+        "paper gives none.",
         "Two panels against the parameter: mean returns with the paper's crosses, and shares of "
         "runs between 0 and 1.",
     ),

@@ -14,6 +14,9 @@ from .choices import curve
 
 __all__ = ["draw_distances", "draw_iterations", "title"]
 
+_MARKS = {"max": "s", "boltz": "o", "mm": "^"}
+"""The paper's points, in the colour of our line."""
+
 
 def title(words: str, points: pd.DataFrame) -> str:
     """The title of a panel: words, and what the choice is."""
@@ -39,17 +42,21 @@ def draw_iterations(shown: Sequence[tuple[str, pd.DataFrame]]) -> Figure:
                 axis.axhline(y[0], label="max, here", **style.COLOURS[colour])
             else:
                 axis.plot(x, y, label=f"{operator}, here", **style.COLOURS[colour])
+        for operator, mark in _MARKS.items():
             theirs = points[points.operator == operator]
             axis.plot(
                 theirs.parameter,
                 theirs.iterations,
-                **style.PAPER | {"linestyle": "none"},
-                label="the paper, all three" if operator == "max" else None,
+                mark,
+                color=style.COLOURS[OPERATORS[operator]]["color"],
+                mfc="none",
+                ms=5,
+                label=f"{operator}, the paper",
             )
         axis.set(yscale="log", xlabel="beta of boltz, omega of mm", ylabel="iterations")
         axis.set(ylim=(10, 10_000))
         axis.set_title(title, fontsize=10)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 

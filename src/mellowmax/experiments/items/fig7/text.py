@@ -50,14 +50,14 @@ DEVIATIONS = (
 CAPTIONS = {
     "iterations": Caption(
         "Sweeps that planning takes, by parameter, on one scale: ours as lines, the paper's as "
-        "pink crosses. Above, a run ends as in Algorithm 2, with a sweep that changes little: "
-        "with the stated choice of initial values and delta, and with the one that is nearest to "
-        "the paper. The peak of boltz is to the right of the paper's, and lower. Below, a run ends "
-        "when its values are near their limits, with sweeps in place and synchronous: that gives "
-        "a spike where the paper has it.",
+        "open marks of the same colour. Above, a run ends as in Algorithm 2, with a sweep that "
+        "changes little: with the stated choice of initial values and delta, and with the one that "
+        "is nearest to the paper. The peak of boltz is to the right of the paper's, and lower. "
+        "Below, a run ends when its values are near their limits, with sweeps in place and "
+        "synchronous: that gives a spike where the paper has it.",
         "Four panels of iterations, on a logarithmic scale, against the parameter from 1 to 60. "
         "In each, boltz rises to a spike near 16.5 and falls to the level of max, a flat line, "
-        "and mm rises slowly below both. The paper's crosses of boltz have their spike of 3322 at "
+        "and mm rises slowly below both. The paper's circles of boltz have their spike of 3322 at "
         "16.51, which the lower panels follow and the upper ones do not.",
     ),
     "distance": Caption(

@@ -46,20 +46,20 @@ DEVIATIONS = (
 )
 CAPTIONS = {
     "iterations": Caption(
-        "The mean number of iterations, by beta = omega, for sweeps in place: one panel for each "
-        "discount, one mark for each delta, all on one scale. The pink lines are the paper's two "
-        "means. A setting that reproduces the table has a mark of boltz (dashed, orange) and of mm "
-        "(solid, blue) of one delta on its own pink line.",
-        "Four panels of mean iterations against beta = omega on a logarithmic axis. Curves of mm "
-        "lie below those of boltz with the same delta; both rise with the discount and with a "
-        "smaller delta. The paper's lines, at 201 and 232, are crossed by some curves of the "
-        "larger discounts.",
+        "The mean number of iterations, by beta = omega, for sweeps in place: boltz on the left, "
+        "mm on the right, a row for each discount, a line for each delta, all on one scale. The "
+        "pink lines are the paper's means, 231.65 and 201.32. A setting that reproduces both has "
+        "the line of one delta on the pink line in both panels of a row.",
+        "Two columns of panels of mean iterations against beta = omega on a logarithmic axis. "
+        "Curves of mm lie below those of boltz with the same delta; both rise with the discount "
+        "and with a smaller delta. The paper's lines are crossed by some curves of the larger "
+        "discounts.",
     ),
     "unterminated": Caption(
         "The share of MDPs that did not terminate within 1000 iterations, by beta = omega, in the "
         "same way. The paper's line for boltz is at 4 %, that for mm at 0.",
-        "Four panels of shares against beta = omega. Under mm none fails except for the smallest "
-        "deltas with the largest discounts; under boltz some do at middle values of beta.",
+        "Two columns of panels of shares against beta = omega. Under mm none fails except for the "
+        "smallest deltas with the largest discounts; under boltz some do at middle values of beta.",
     ),
     "several": Caption(
         "The share of MDPs in which Boltzmann's softmax has more than one fixed point, by beta "
