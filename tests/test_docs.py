@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from mellowmax.experiments.item import ITEMS
 from test_installs import PROJECT, hide_all_but
 from test_package import MODULES, path_of
 
@@ -125,6 +126,15 @@ def test_an_example_of_the_readme_prints_what_it_says_with_what_it_needs(example
 def test_links_of_the_readme_lead_to_files():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+def test_the_readme_has_the_verdicts_of_the_reproduction():
+    """The same items, in the same order, with their verdicts and how many of their claims hold."""
+    told = re.findall(r"reproduction\.md#(\w+)\) \| .* \| (\w+), (\d+)/(\d+) \|", README)
+    page = (ROOT / "docs/reproduction.md").read_text()
+    rows = re.findall(r"\| \[(\w+)\]\(#\w+\) \| (\w+).*, (\d+) of (\d+) claim", page)
+    assert told == rows
+    assert [name for name, *_ in rows] == [*ITEMS]
 
 
 def test_the_pythons_that_are_promised_are_those_of_ci():

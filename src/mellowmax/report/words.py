@@ -47,7 +47,10 @@ MEANINGS = (
     "its item is partly reproduced."
 )
 """What the verdicts mean."""
-OF_SCALE = {"quick": "which takes minutes on a laptop", "paper": "the paper's own counts"}
+OF_SCALE = {
+    "quick": "which takes minutes on a laptop",
+    "paper": "the paper's own counts where it has any",
+}
 """What the scales are."""
 WHOLE = 80
 """The most rows of a table that is shown whole."""

@@ -110,7 +110,7 @@ def draw_parts(means: pd.DataFrame, figure_part: str, held_part: str) -> Figure:
 
 
 def _ylabel(means: pd.DataFrame) -> str:
-    return f"mean return, first {means['episodes'].max():,} episodes"
+    return f"mean return,\nfirst {means['episodes'].max():,} episodes"
 
 
 def _points(axis: Any, ours: pd.DataFrame, policy: str, label: str, **other: str) -> dict[str, Any]:

@@ -53,8 +53,8 @@ class Config:
     seed: int = 9
     """Seed of the random numbers; ours."""
     shown: tuple[tuple[float, float], ...] = ((0.7, 2.0), (-500.0, 500.0))
-    """Brackets of the hypothetical root finder: the one that came nearest to the paper's curve in
-    a fit with other seeds, and one that overflows. None for no hypothesis."""
+    """Brackets of the hypothetical root finder: one that holds the root in rows of nearly equal
+    values alone, and one that overflows in all others. None for no hypothesis."""
     brackets: tuple[tuple[float, float], ...] = (
         *(
             (low, high)
