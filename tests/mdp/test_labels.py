@@ -8,8 +8,10 @@ import re
 import numpy as np
 import pytest
 
+from mellowmax import Max
 from mellowmax.mdp import MDP, chain, grid_world
 from mellowmax.mdp.labels import named
+from mellowmax.planning import evaluate, solve
 
 LABELLED = chain(3).with_labels(states=["low", "middle", "high"], actions=(-1, 1))
 
@@ -40,6 +42,15 @@ def test_an_error_says_which_state_by_its_label():
     mdp = stays.with_labels(states=["on", "off"], actions=["wait"])
     with pytest.raises(ValueError, match=re.escape("from state 0 (on) with action 0 (wait)")):
         mdp.check_ends()
+
+
+def test_so_do_the_errors_of_planning():
+    with pytest.raises(ValueError, match=r"got \[1. 1.\] in state 0 \(low\)$"):
+        evaluate(np.ones((3, 2)), LABELLED)
+    rows = np.broadcast_to(np.eye(3)[:, None], (3, 2, 3))
+    islands = MDP.from_arrays(rows, np.ones((3, 2)), 0.9).with_labels(states=["a", "b", "c"])
+    with pytest.raises(ValueError, match=r"with state 0 \(a\) and with state 1 \(b\)$"):
+        solve(islands, Max(), average=True)
 
 
 @pytest.mark.parametrize(

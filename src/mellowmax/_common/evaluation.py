@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -43,13 +44,19 @@ class Evaluation:
         return f"Evaluation(mean={self.mean:.4g}, episodes={len(self.returns)})"
 
 
-def check_policy(policy: ArrayLike, shape: tuple[int, int], allowed: Bools | None = None) -> Floats:
+def check_policy(
+    policy: ArrayLike,
+    shape: tuple[int, int],
+    allowed: Bools | None = None,
+    named: Callable[[int], str] = "state {}".format,
+) -> Floats:
     """A tabular policy in float64, `[S, A]`, whose rows add up to 1.
 
     Args:
         policy: the probability of each action in each state.
         shape: the number of states and of actions.
         allowed: `[S, A]`, the actions there are; None for all.
+        named: what a state is called in an error.
 
     Raises:
         TypeError: for what is no array of numbers.
@@ -66,10 +73,11 @@ def check_policy(policy: ArrayLike, shape: tuple[int, int], allowed: Bools | Non
     bad = ~(abs(sums - 1) <= SUM_TOLERANCE)
     if bad.any():
         state = int(bad.argmax())
-        raise ValueError(f"`policy` must be a distribution, got {weights[state]} in state {state}")
+        rule = "`policy` must be a distribution"
+        raise ValueError(f"{rule}, got {weights[state]} in {named(state)}")
     if allowed is not None and weights[~allowed].any():
         state = int((weights * ~allowed).any(1).argmax())
         raise ValueError(
-            f"`policy` must take allowed actions, got {weights[state]} in state {state}"
+            f"`policy` must take allowed actions, got {weights[state]} in {named(state)}"
         )
     return weights / sums[:, None]

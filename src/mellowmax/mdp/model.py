@@ -185,6 +185,10 @@ class MDP:
         result.setflags(write=False)  # it is kept, as all that an MDP has
         return result
 
+    def name_of_state(self, state: int) -> str:
+        """What a state is called in an error: its number, and its label where it has one."""
+        return named("state", state, self.state_labels)
+
     def check_ends(self) -> None:
         """Raise where the discount is 1 and a policy never ends: its return has no limit.
 
@@ -195,7 +199,7 @@ class MDP:
             state, action = self._endless_pair
             raise ValueError(
                 "`discount` must be below 1 unless every policy ends, got 1 and a policy that "
-                f"never ends from {named('state', state, self.state_labels)} with "
+                f"never ends from {self.name_of_state(state)} with "
                 f"{named('action', action, self.action_labels)}"
             )
 

@@ -37,7 +37,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, NoReturn, SupportsInt
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -255,12 +255,14 @@ def _last_sweep(
 def _check_never_ends(mdp: MDP) -> None:
     rule = "`mdp` must go on forever for an average reward"
     if mdp.terminal.any():
-        raise ValueError(f"{rule}, got the terminal {_state(mdp, mdp.terminal.argmax())}")
+        raise ValueError(
+            f"{rule}, got the terminal {mdp.name_of_state(int(mdp.terminal.argmax()))}"
+        )
     ends = mdp.available & (mdp.goes_on < 1 - TOLERANCE)
     if ends.any():
         state, action = divmod(int(ends.argmax()), mdp.n_actions)
         named = labels.named("action", action, mdp.action_labels)
-        raise ValueError(f"{rule}, got an end in {_state(mdp, state)}, {named}")
+        raise ValueError(f"{rule}, got an end in {mdp.name_of_state(state)}, {named}")
 
 
 def _check_one_closed_set(mdp: MDP) -> None:
@@ -277,10 +279,8 @@ def _check_one_closed_set(mdp: MDP) -> None:
     closed = np.flatnonzero(~is_left)
     if len(closed) > 1:
         one, other = sorted(int((of_state == number).argmax()) for number in closed[:2])
-        raise ValueError(
-            f"{UNICHAIN}, got two sets of states that nothing leaves, with {_state(mdp, one)} and "
-            f"with {_state(mdp, other)}"
-        )
+        names = f"with {mdp.name_of_state(one)} and with {mdp.name_of_state(other)}"
+        raise ValueError(f"{UNICHAIN}, got two sets of states that nothing leaves, {names}")
 
 
 def _check_moves_with_a_shift(mdp: MDP, softmax: Softmax) -> None:
@@ -301,11 +301,6 @@ def _check_moves_with_a_shift(mdp: MDP, softmax: Softmax) -> None:
 
 def _raise_several_gains(mdp: MDP, change: Floats) -> NoReturn:
     low, high = int(change.argmin()), int(change.argmax())
-    raise ValueError(
-        f"{UNICHAIN}, got {change[low]:.6g} from {_state(mdp, low)} and {change[high]:.6g} from "
-        f"{_state(mdp, high)}"
-    )
-
-
-def _state(mdp: MDP, number: SupportsInt) -> str:
-    return labels.named("state", int(number), mdp.state_labels)
+    least = f"{change[low]:.6g} from {mdp.name_of_state(low)}"
+    most = f"{change[high]:.6g} from {mdp.name_of_state(high)}"
+    raise ValueError(f"{UNICHAIN}, got {least} and {most}")

@@ -122,7 +122,8 @@ def evaluate(
 
 def _fixed(policy: ArrayLike, bonus: ArrayLike | None, mdp: MDP) -> FixedPolicy:
     """The softmax whose policy this is in an MDP."""
-    weights = check_policy(policy, (mdp.n_states, mdp.n_actions), mdp.allowed)
+    shape = (mdp.n_states, mdp.n_actions)
+    weights = check_policy(policy, shape, mdp.allowed, mdp.name_of_state)
     if bonus is None:
         return FixedPolicy(weights)
     paid = checks.numbers("bonus", bonus)

@@ -213,7 +213,10 @@ def _final(final: ArrayLike, mdp: MDP) -> Floats:
         checks.real("final", float(array))
     else:
         checks.finite("final", array)
-        checks.raise_where(mdp.terminal & (array != 0), "`final` must be 0 where terminal", array)
+        wrong = np.flatnonzero(mdp.terminal & (array != 0))
+        if wrong.size:
+            got, state = array[wrong[0]], mdp.name_of_state(int(wrong[0]))
+            raise ValueError(f"`final` must be 0 where terminal, got {got:.10g} in {state}")
     return np.where(mdp.terminal, 0.0, array)
 
 

@@ -146,7 +146,8 @@ def simulate(
 
 
 def _checked(policy: ArrayLike, mdp: MDP) -> Floats:
-    return check_policy(policy, (mdp.n_states, mdp.n_actions), mdp.allowed)
+    shape = (mdp.n_states, mdp.n_actions)
+    return check_policy(policy, shape, mdp.allowed, mdp.name_of_state)
 
 
 def _drawn(probabilities: Floats, uniform: Floats) -> Integers:
