@@ -256,7 +256,7 @@ def test_the_scale_and_what_verdicts_mean_are_said_before_the_verdicts(entries, 
     other = dataclasses.replace(entries[0].plan, scale="paper")
     both = markdown([dataclasses.replace(entries[0], plan=other), *entries[1:]])
     for text in (" ".join("".join(read.text).split()), markdown(entries)):
-        top = text[: text.index("In short")]
+        top = text[: text.index("Item")]
         assert "At the quick scale, which takes minutes on a laptop: fig2, fig9, table1" in top
         assert "fig11 (with 9 runs of another " in top
         assert "An item is reproduced if every claim of the paper holds here" in top
@@ -321,8 +321,8 @@ def test_markdown_is_a_table_of_verdicts_and_one_of_claims_for_each_item(entries
         for line in table.splitlines():
             assert len(re.findall(r"(?<!\\)\|", line)) == columns + 1
     [line] = [line for line in tables[0].splitlines() if "fig9" in line]
-    said = "partly reproduced, 1 of 2 claims | The claims of fig9 &lt;b&gt;in short&lt;/b&gt;. |"
-    assert line == f"| [fig9](#fig9) | {said}"
+    assert line == "| [fig9](#fig9) | partly&nbsp;reproduced | 1&nbsp;of&nbsp;2 |"
+    assert "\n- [fig9](#fig9): The claims of fig9 &lt;b&gt;in short&lt;/b&gt;.\n" in text
     assert text.count("A sentence on what the claims of fig9 add up to") == 1
     assert "at the quick scale: **partly reproduced, 1 of 2 claims**." in text
     assert "at the quick scale, with 9 runs of another &lt;i&gt;machine&lt;/i&gt;: **" in text
@@ -334,7 +334,7 @@ def test_markdown_is_a_table_of_verdicts_and_one_of_claims_for_each_item(entries
 
 
 def test_markdown_has_the_figures_with_their_captions(entries, markdown, tmp_path):
-    image = r"^!\[Two waves of (\w+)\.\]\((.*)\)\n\n\*Ours of (\w+) is above\.\*$"
+    image = r"^\[!\[Two waves of (\w+)\.\]\((.*)\)\]\(\2\)\n\n\*Ours of (\w+) is above\.\*$"
     shown = re.findall(image, markdown(entries), re.MULTILINE)
     assert [name for name, _, _ in shown] == [e.plan.name for e in entries]
     for (_, place, _), e in zip(shown, entries, strict=True):

@@ -18,7 +18,6 @@ from .words import (
     HOLDS,
     MEANINGS,
     PAPER,
-    VERDICTS,
     WHOLE,
     at_scale,
     command,
@@ -30,6 +29,9 @@ from .words import (
 )
 
 __all__ = ["write_markdown"]
+
+VERDICTS = ("Item", "Verdict", "Claims")
+"""The head of the table of verdicts: its rows are lines on a narrow screen, too."""
 
 
 def write_markdown(
@@ -50,21 +52,20 @@ def write_markdown(
     entries = checks.instances("entries", entries, Finished, "a list of finished items")
     missing = checks.instances("missing", missing, str, "a list of the names of items")
     checks.text("version", version)
-    rows = (
-        (
-            f"[{_plain(e.plan.name)}](#{e.plan.name.lower()})",
-            f"{outcome}, {claims}",
-            _plain(in_short),
-        )
-        for e in entries
-        for outcome, claims, in_short in [verdict_row(e)]
-    )
+    rows, lines = [], []
+    for entry in entries:
+        outcome, claims, in_short = verdict_row(entry)
+        link = f"[{_plain(entry.plan.name)}](#{entry.plan.name.lower()})"
+        cells = (link, str(outcome), claims.partition(" claim")[0])
+        rows.append([cell.replace(" ", "&nbsp;") for cell in cells])
+        lines.append(f"- {link}: {_plain(in_short)}")
     parts = [
         "# Reproduction",
         f"The figures and tables of the [paper]({PAPER}) against what mellowmax {_plain(version)} "
         f"measures. {count(entries)} {MEANINGS}",
         _plain(scales(entries)),
         _pipes(VERDICTS, rows),
+        "\n".join(["In short:\n", *lines]) if lines else "",
         unfinished(map(_plain, missing)),
     ]
     for entry in entries:
@@ -93,10 +94,11 @@ def write_markdown(
 
 
 def _figure(entry: Finished, name: str, path: Path, home: Path) -> str:
-    """A figure with its caption."""
+    """A figure, which leads to itself at its full size, with its caption."""
     caption = entry.plan.item.CAPTIONS[name]
     place = Path(os.path.relpath(path.resolve(), home.resolve())).as_posix()
-    return f"![{_plain(caption.alt)}]({place})\n\n*{_plain(caption.text)}*"
+    image = f"![{_plain(caption.alt)}]({place})"
+    return f"[{image}]({place})\n\n*{_plain(caption.text)}*"
 
 
 def _table(entry: Finished, name: str, path: Path) -> str:

@@ -31,7 +31,6 @@ from .words import (
     HOLDS,
     MEANINGS,
     PAPER,
-    VERDICTS,
     WHOLE,
     at_scale,
     command,
@@ -45,6 +44,8 @@ from .words import (
 
 __all__ = ["write_page"]
 
+VERDICTS = ("Item", "Verdict", "In short")
+"""The head of the table of verdicts."""
 ROWS = 8
 """How many rows of a long table are shown."""
 INSIDE = 40_000

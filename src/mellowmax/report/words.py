@@ -16,7 +16,6 @@ __all__ = [
     "HOLDS",
     "MEANINGS",
     "PAPER",
-    "VERDICTS",
     "WHOLE",
     "at_scale",
     "command",
@@ -29,8 +28,6 @@ __all__ = [
 ]
 
 PAPER = "https://arxiv.org/abs/1612.05628"
-VERDICTS = ("Item", "Verdict", "In short")
-"""The head of the table of verdicts."""
 CLAIMS = ("Claim", "The paper", "Here", "Holds")
 """The head of an item's table of claims."""
 HOLDS = {
