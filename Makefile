@@ -29,7 +29,7 @@ howto:
 	$(PYTHON) -m venv .venv-howto
 	.venv-howto/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[howto]"
 	MELLOWMAX_REQUIRE_PAGES=1 .venv-howto/bin/pytest $(PAGES) tests/environments/test_gymnax.py \
-	    tests/deep/play/test_vector_environment.py
+	    tests/deep/play/test_vector_environment.py tests/games/test_gambit.py
 
 # The files of a release, built and checked: what is in them, and what they do in empty environments.
 dist:
@@ -76,6 +76,7 @@ bench: install
 	$(BIN)/python benchmarks/pytorch.py
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/devices.py
+	$(BIN)/python benchmarks/games.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/deep.py

@@ -25,6 +25,7 @@ SECTIONS = {
     "Planning": "mellowmax.planning",
     "Batches of MDPs": "mellowmax.planning.batch",
     "Games": "mellowmax.games",
+    "Batches of games": "mellowmax.games.batch",
     "Any MDP as an environment": "mellowmax.environments.tabular",
     "The two-state MDP": "mellowmax.environments.two_state",
     "The multi-passenger taxi": "mellowmax.environments.taxi",

@@ -5,7 +5,8 @@ goes along the tangent (predictor), and Newton's method then finds the point of 
 plane through its end at a right angle to the tangent (corrector). Its matrix, the derivative of the
 equations with the tangent as one more row, is regular at folds too. The determinant of that matrix
 keeps its sign along a curve: a step that changes the sign has strayed to another curve, or, however
-short it is, has passed a place where another curve crosses.
+short it is, has passed a place where another curve crosses. A step that ends farther from the curve
+than the tangent's turn accounts for has strayed too. In both cases a shorter one is tried.
 
 The unknowns are scaled: the range of the values, and that of the parameter, have the length 1.
 """
@@ -13,10 +14,11 @@ The unknowns are scaled: the range of the values, and that of the parameter, hav
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,14 +30,19 @@ __all__ = [
     "Path",
     "Point",
     "Range",
+    "Slope",
     "branch_crossings",
     "crossings",
+    "farthest",
     "follow",
     "with_folds",
 ]
 
 Point: TypeAlias = Floats
 """`[D + 1]`, scaled: the vector, then the level of the parameter, from 0 to 1 over its range."""
+
+Slope: TypeAlias = Callable[[Floats, float, Floats], Floats]
+"""From a vector, a parameter and the Jacobian there to the derivative of `F` by the parameter."""
 
 _SHORTEST = 1e-10  # a step that must be shorter than this is an error
 _KINK = 1e-6  # a step shorter than this may pass a corner, or a crossing of branches
@@ -65,6 +72,15 @@ class Range:
             return float(self.first if level == 0 else self.last if level == 1 else first + last)
         return float(np.sinh(first + last)) / self.size
 
+    @functools.cached_property
+    def span(self) -> float:
+        """The length of the range in what is evenly spaced."""
+        return float(self._bent(self.last) - self._bent(self.first))
+
+    def rise(self, parameter: float) -> float:
+        """The derivative of the parameter by its level, at a parameter."""
+        return self.span * math.hypot(1.0, self.size * parameter) / (self.size or 1.0)
+
     def _bent(self, parameters: Floats | float) -> Floats:
         return np.asarray(np.arcsinh(self.size * parameters) if self.size else parameters)
 
@@ -80,14 +96,23 @@ class Curve:
     high: Floats
     unit: float
     """What vectors are measured in: the length of the diagonal of their box."""
+    slope: Slope | None = None
+    """What is known of the derivative by the parameter."""
+    error: float = 1e-12
+    """About how far a point may be from the curve."""
 
     @classmethod
     def of(
-        cls, family: Callable[[float], Map], parameters: Range, low: Floats, high: Floats
+        cls,
+        family: Callable[[float], Map],
+        parameters: Range,
+        low: Floats,
+        high: Floats,
+        **known: Any,
     ) -> Curve:
-        """The curve of a family of maps in a box."""
+        """The curve of a family of maps in a box; `known` are further fields."""
         unit = float(np.linalg.norm(high - low)) or float(abs(high).max()) or 1.0
-        return cls(family, parameters, low, high, unit)
+        return cls(family, parameters, low, high, unit, **known)
 
     def scaled(self, values: Floats, parameters: Floats | float) -> Floats:
         """Points from vectors and parameters."""
@@ -105,13 +130,17 @@ class Curve:
     def linearised(self, point: Point) -> tuple[Floats, Floats]:
         """`F_p(v) - v`, scaled, and its derivative, in a matrix with one more row, of zeros."""
         v, level, d = point[:-1] * self.unit, point[-1], len(point) - 1
-        residual, jacobian = self.map_at(level).linearised(v)
-        width = _WIDTH if level <= 0.5 else -_WIDTH  # there may be nothing beyond the ends
-        beyond = self.map_at(level + width).residual(v)
+        parameter = self.range.parameter(level)
+        residual, jacobian = self.family(parameter).linearised(v)
         matrix = np.zeros((d + 1, d + 1))
         matrix[:d, :d] = jacobian
         matrix.ravel()[: d * (d + 2) : d + 2] -= 1.0  # on the diagonal
-        matrix[:d, d] = (beyond - residual) / (width * self.unit)
+        if self.slope is not None:
+            slope = self.slope(v, parameter, jacobian) * self.range.rise(parameter)
+        else:
+            width = _WIDTH if level <= 0.5 else -_WIDTH  # there may be nothing beyond the ends
+            slope = (self.map_at(level + width).residual(v) - residual) / width
+        matrix[:d, d] = slope / self.unit
         return residual / self.unit, matrix
 
     def tangent(self, point: Point, along: Point) -> tuple[Point, float]:
@@ -124,18 +153,19 @@ class Curve:
         Returns:
             The point, and the matrix of `linearised` there.
         """
-        point, before = guess, 0.0
+        point, before, right = guess, 0.0, np.zeros(len(guess))
         for _ in range(10):
             residual, matrix = self.linearised(point)
             matrix[-1] = normal
-            change = _solve(matrix, np.append(-residual, (guess - point) @ normal))
+            right[:-1], right[-1] = -residual, (guess - point) @ normal
+            change = _solve(matrix, right)
             point = point + change
             if not -1e-9 <= point[-1] <= 1 + 1e-9:
                 return None
             point[-1] = min(max(point[-1], 0.0), 1.0)
             size = math.sqrt(change @ change)
             # Changes fall as squares: the next one would be about `size**3 / before**2`.
-            if size < 1e-10 or size**3 < 1e-12 * before**2:
+            if size < 1e-10 or size**3 < self.error * before**2:
                 return point, matrix
             if not size <= 1:
                 return None
@@ -195,7 +225,7 @@ def follow(curve: Curve, start: Point, way: int, longest: float) -> Path:
     upwards[-1] = 1.0
     origin, sign = curve.tangent(start, way * upwards)
     tangent = origin
-    path, tangents, length = [start], [tangent], longest / 8
+    path, tangents, length = [start], [tangent], longest / 2
     crossed: list[tuple[Point, Point]] = []
     while len(path) < _MOST_POINTS:
         point = path[-1]
@@ -206,11 +236,14 @@ def follow(curve: Curve, start: Point, way: int, longest: float) -> Path:
         if leaves:
             guess[-1] = end
         found = curve.corrected(guess, upwards if leaves else tangent)
-        if found is not None and _distance(found[0], guess) <= taken / 2:
+        if found is not None:
             following, matrix = found
             turned, new_sign = _tangent(matrix, tangent)
-            alike = float(turned @ tangent)
-            if taken < _KINK or (alike > 0.95 and new_sign == sign):
+            apart, alike = _distance(following, guess), float(turned @ tangent)
+            if apart <= taken / 2 and (
+                taken < _KINK
+                or (new_sign == sign and alike > 0.95 and apart <= taken * farthest(alike))
+            ):
                 if new_sign != sign and not leaves:
                     crossed.append((point, following))
                 if _passes(start, origin, point, following) and turned @ origin > 0:
@@ -229,6 +262,15 @@ def follow(curve: Curve, start: Point, way: int, longest: float) -> Path:
         f"a branch of fixed points could not be followed beyond {curve.parameter(path[-1]):.9g}, "
         f"after {len(path)} points"
     )
+
+
+def farthest(alike: Any) -> Any:
+    """How far the corrector may end from the end of a step, as a share of the step.
+
+    On a smooth curve it is half the angle between the tangents, whose cosine is given; a step onto
+    another curve nearby is off by more.
+    """
+    return 0.65 * np.arccos(np.clip(alike, -1.0, 1.0)) + 0.002
 
 
 def _distance(a: Point, b: Point) -> float:

@@ -7,6 +7,7 @@
 Equilibrium([0.6393 0.3607] [0.5883 0.4117], stable, index=+1)
 """
 
+from . import batch
 from .equilibrium import Equilibria, Equilibrium
 from .find import equilibria
 from .fit import Fit, fit
@@ -23,6 +24,7 @@ __all__ = [
     "Game",
     "HumanPlay",
     "PlayedGame",
+    "batch",
     "equilibria",
     "fit",
     "human_play",

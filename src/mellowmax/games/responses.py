@@ -24,7 +24,7 @@ from typing import Self
 
 import numpy as np
 
-from .._typing import Bools, Floats, Shape
+from .._typing import Bools, Floats, Integers, Shape
 from ..softmax import Softmax
 from .game import Game
 from .policy_jacobian import policy_and_jacobian
@@ -64,6 +64,13 @@ class Payoffs:
             high.append(_padded(centred.max(axis=others), 1, most))
         ends = (np.concatenate(end, axis=-1) for end in (low, high))
         return cls(np.stack(arrays, axis=-n - 1), shape, *ends)
+
+    def __getitem__(self, which: Integers) -> Self:
+        """Some of the games."""
+        some = type(self)(self.array[which], self.shape, self.low[which], self.high[which])
+        if len(self.shape) == 2:  # it is made once
+            some.__dict__["_of_two"] = self._of_two[which]
+        return some
 
     @functools.cached_property
     def size(self) -> Floats:
@@ -160,7 +167,7 @@ class Response:
         payoffs = self.payoffs
         policy, slopes = policy_and_jacobian(self.softmax, payoffs.rows(v), payoffs.allowed)
         pairs = payoffs.pairs(policy)
-        blocks = pairs.reshape(*pairs.shape[:-1], 1, *policy.shape[-2:])
-        jacobian = np.swapaxes(blocks, -3, -2) @ slopes[..., None, :, :, :]
+        blocks = payoffs.rows(pairs).swapaxes(-3, -2)  # [..., N, D, A], of each player who plays
+        jacobian = (blocks @ slopes).swapaxes(-3, -2)
         residual = payoffs.values(policy, pairs) - v
-        return residual, jacobian.reshape(*jacobian.shape[:-3], -1)
+        return residual, jacobian.reshape(*jacobian.shape[:-2], -1)

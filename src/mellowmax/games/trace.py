@@ -21,6 +21,7 @@ from .._fixed_points.curve import (
     Path,
     Point,
     Range,
+    Slope,
     branch_crossings,
     crossings,
     follow,
@@ -35,11 +36,17 @@ from .game import Game
 from .policy_jacobian import check_smooth
 from .responses import Response
 
-__all__ = ["Branch", "Family", "trace"]
+__all__ = ["LONGEST", "STEP", "Branch", "Family", "trace"]
 
 Family: TypeAlias = Callable[[float], Softmax]
 """From a parameter to a softmax, such as the class `Boltzmann`."""
 
+STEP = 0.5
+"""The longest step in the logarithm of a large parameter, at which hardly any branch is lost."""
+LONGEST = 0.25
+"""The longest step as a share of the range."""
+_ERROR = 1e-9
+"""About how far a point may be from the branch; `at` gives equilibria to rounding."""
 _EXACT = 1e-9
 """The largest residual of a start, relative to the payoffs."""
 
@@ -111,7 +118,7 @@ def trace(
     parameters: Sequence[float] | Floats,
     *,
     start: Equilibrium | None = None,
-    step: float = 0.25,
+    step: float = STEP,
 ) -> Branch:
     """Follow a branch of equilibria through the parameter of a softmax.
 
@@ -123,8 +130,8 @@ def trace(
             principal branch begins.
         start: an equilibrium of the game at a parameter of the range, such as one of `equilibria`;
             the branch through it is followed to both sides.
-        step: the longest step along the branch, as a share of the range of the payoffs and of that
-            of the parameter, whose logarithm counts where it is large.
+        step: the longest step along the branch: by how much the logarithm of the parameter may
+            change at once, where it is large.
 
     Returns:
         The `Branch`: its points with its folds and crossings, and `at(parameters)`.
@@ -154,8 +161,8 @@ def trace(
         raise ValueError(f"`parameters` must be the two ends of a range, got {parameters}")
     for end in ends:
         check_smooth(family(float(end)))
-    if not 0 < checks.real("step", step) <= 0.5:
-        raise ValueError(f"`step` must be in (0, 0.5], got {step}")
+    if not 0 < checks.real("step", step) <= 1:
+        raise ValueError(f"`step` must be in (0, 1], got {step}")
     setting = Setting.of(game)
     low, high = setting.payoffs.low, setting.payoffs.high
     if start is None:
@@ -167,8 +174,10 @@ def trace(
         ends = ends[np.argsort(ends != 0, kind="stable")]
     first, last = (float(end) for end in ends)
     levels = Range(first, last, float(np.max(high - low)))
-    curve = Curve.of(lambda p: Response(setting.payoffs, family(p)), levels, low, high)
-    path = _principal(curve, step) if start is None else _through(curve, setting, start, step)
+    known = {"slope": _slope(setting, family, levels), "error": _ERROR}
+    curve = Curve.of(lambda p: Response(setting.payoffs, family(p)), levels, low, high, **known)
+    longest = min(step / (abs(levels.span) or 1.0), LONGEST)
+    path = _through(curve, setting, start, longest) if start else _principal(curve, longest)
     points, folds = with_folds(curve, path)
 
     def equilibrium(point: Point) -> Equilibrium:
@@ -187,19 +196,38 @@ def trace(
     )
 
 
-def _principal(curve: Curve, step: float) -> Path:
+def _slope(setting: Setting, family: Family, levels: Range) -> Slope | None:
+    """The derivative by the parameter, if a policy depends on its product with the values."""
+    payoffs, most = setting.payoffs, max((levels.first, levels.last), key=abs)
+    rows = payoffs.rows(payoffs.low / (abs(most) * levels.size or 1.0))
+    one, other = (family(share * most).policy(rows / share) for share in (1.0, 0.5))
+    if not abs(np.asarray(one) - np.asarray(other)).max() < 1e-9:
+        return None
+    least = 1e-3 / (levels.size or 1.0)
+
+    def slope(v: Floats, parameter: float, jacobian: Floats) -> Floats:
+        if abs(parameter) < 1e-3 * least:  # the quotient is 0 / 0 at 0
+            parameter, response = least, Response(payoffs, family(least))
+            jacobian = response.linearised(v)[1]
+        return np.asarray(jacobian @ v / parameter)
+
+    return slope
+
+
+def _principal(curve: Curve, longest: float) -> Path:
     """The path from the centroid."""
     response, zero = curve.map_at(0.0), np.zeros(len(curve.low))
     vector = response.residual(zero)
-    if abs(response.residual(vector)).max() > _EXACT * curve.unit:
+    moves = curve.slope is None and abs(response.residual(vector)).max() > _EXACT * curve.unit
+    if moves:
         raise ValueError(
             "`family` must give one policy whatever the action values are at the parameter 0, "
             f"got {curve.family(0.0)}"
         )
-    return follow(curve, curve.scaled(vector, curve.range.first), 1, step)
+    return follow(curve, curve.scaled(vector, curve.range.first), 1, longest)
 
 
-def _through(curve: Curve, setting: Setting, start: Equilibrium, step: float) -> Path:
+def _through(curve: Curve, setting: Setting, start: Equilibrium, longest: float) -> Path:
     """The path through an equilibrium, to both sides."""
     checks.instance("start", start, Equilibrium, "an Equilibrium of the game")
     parameter, vector = start.parameter, start._vector
@@ -215,7 +243,7 @@ def _through(curve: Curve, setting: Setting, start: Equilibrium, step: float) ->
     ways = [
         way for way, end in ((1, curve.range.last), (-1, curve.range.first)) if parameter != end
     ]
-    paths = [follow(curve, point, way, step) for way in ways[:1]]
+    paths = [follow(curve, point, way, longest) for way in ways[:1]]
     if len(ways) == 2 and not paths[0].closed:
-        return paths[0].after(follow(curve, point, -1, step))
+        return paths[0].after(follow(curve, point, -1, longest))
     return paths[0]
