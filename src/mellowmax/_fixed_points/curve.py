@@ -18,7 +18,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -96,9 +96,9 @@ class Curve:
     high: Floats
     unit: float
     """What vectors are measured in: the length of the diagonal of their box."""
-    slope: Slope | None = None
+    slope: Slope | None
     """What is known of the derivative by the parameter."""
-    error: float = 1e-12
+    error: float
     """About how far a point may be from the curve."""
 
     @classmethod
@@ -108,11 +108,12 @@ class Curve:
         parameters: Range,
         low: Floats,
         high: Floats,
-        **known: Any,
+        slope: Slope | None = None,
+        error: float = 1e-12,
     ) -> Curve:
-        """The curve of a family of maps in a box; `known` are further fields."""
+        """The curve of a family of maps in a box."""
         unit = float(np.linalg.norm(high - low)) or float(abs(high).max()) or 1.0
-        return cls(family, parameters, low, high, unit, **known)
+        return cls(family, parameters, low, high, unit, slope, error)
 
     def scaled(self, values: Floats, parameters: Floats | float) -> Floats:
         """Points from vectors and parameters."""
@@ -264,13 +265,13 @@ def follow(curve: Curve, start: Point, way: int, longest: float) -> Path:
     )
 
 
-def farthest(alike: Any) -> Any:
+def farthest(alike: Floats | float) -> Floats:
     """How far the corrector may end from the end of a step, as a share of the step.
 
     On a smooth curve it is half the angle between the tangents, whose cosine is given; a step onto
     another curve nearby is off by more.
     """
-    return 0.65 * np.arccos(np.clip(alike, -1.0, 1.0)) + 0.002
+    return np.asarray(0.65 * np.arccos(np.clip(alike, -1.0, 1.0)) + 0.002)
 
 
 def _distance(a: Point, b: Point) -> float:

@@ -174,8 +174,12 @@ def trace(
         ends = ends[np.argsort(ends != 0, kind="stable")]
     first, last = (float(end) for end in ends)
     levels = Range(first, last, float(np.max(high - low)))
-    known = {"slope": _slope(setting, family, levels), "error": _ERROR}
-    curve = Curve.of(lambda p: Response(setting.payoffs, family(p)), levels, low, high, **known)
+    slope = _slope(setting, family, levels)
+
+    def response(parameter: float) -> Response:
+        return Response(setting.payoffs, family(parameter))
+
+    curve = Curve.of(response, levels, low, high, slope, _ERROR)
     longest = min(step / (abs(levels.span) or 1.0), LONGEST)
     path = _through(curve, setting, start, longest) if start else _principal(curve, longest)
     points, folds = with_folds(curve, path)
