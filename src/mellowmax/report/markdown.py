@@ -54,9 +54,9 @@ def write_markdown(
     checks.text("version", version)
     rows, lines = [], []
     for entry in entries:
-        outcome, claims, in_short = verdict_row(entry)
+        outcome, held, in_short = verdict_row(entry)
         link = f"[{_plain(entry.plan.name)}](#{entry.plan.name.lower()})"
-        cells = (link, str(outcome), claims.partition(" claim")[0])
+        cells = (link, str(outcome), held.partition(" claim")[0])
         rows.append([cell.replace(" ", "&nbsp;") for cell in cells])
         lines.append(f"- {link}: {_plain(in_short)}")
     parts = [
