@@ -1,7 +1,8 @@
 """One sweep of planning: `v <- f(r + discount * P v)`, equation 8 of the paper for state values.
 
 `action_values` is the first half, `q = r + discount * P v`, and `values` the second, `v = f(q)`,
-where `f` is the softmax's operator. Both see the states of one device (`devices`).
+where `f` is the softmax's operator. Both see the states of one device, or all of them in NumPy's
+arrays (`devices`).
 
 A terminal state is worth 0. That is what an attained softmax makes of its action values, which are
 0; a regularised one would pay its bonus there (`worth`).
@@ -15,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from ..softmax import Softmax
-from .devices import gather
+from .devices import gather, namespace
 from .problem import Model
 
 __all__ = ["action_values", "entries", "expected", "successor_values", "values", "worth"]
@@ -41,7 +42,7 @@ def values(model: Model, softmax: Softmax, q: jax.Array) -> jax.Array:
 
 def worth(softmax: Softmax, value: jax.Array, terminal: jax.Array) -> jax.Array:
     """The value of states, given that of their actions: 0 where the episode has ended."""
-    return value if softmax.attained else jnp.where(terminal, 0.0, value)
+    return value if softmax.attained else namespace(value).where(terminal, 0.0, value)
 
 
 def successor_values(model: Model, v: jax.Array) -> jax.Array:

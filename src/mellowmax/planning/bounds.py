@@ -55,7 +55,6 @@ import math
 from typing import NamedTuple, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import PartitionSpec as P
 from jax.typing import ArrayLike
@@ -65,7 +64,7 @@ from .._typing import Floats
 from ..mdp import MDP
 from ..softmax import Softmax
 from .bellman import action_values, values
-from .devices import STATES, largest, smallest
+from .devices import STATES, largest, namespace, smallest
 from .problem import Model
 
 __all__ = [
@@ -144,7 +143,7 @@ def of_action_values(model: Model, softmax: Softmax, q: jax.Array) -> Evidence:
     v = values(model, softmax, q)
     change = action_values(model, v) - q
     low, high = smallest(change), largest(change)
-    size = 2 * largest(jnp.abs(q)) + jnp.maximum(high, -low)
+    size = 2 * largest(abs(q)) + namespace(q).maximum(high, -low)
     return _evidence(model, q, v, 0.0, low, high, size)
 
 
@@ -159,7 +158,7 @@ def of_sweep(
     v = values(model, softmax, shifted)
     change = v - x
     low, high = (model.discount * edge(change) - shift for edge in (smallest, largest))
-    size = largest(jnp.abs(shifted)) + largest(jnp.abs(x)) + jnp.abs(shift)
+    size = largest(abs(shifted)) + largest(abs(x)) + abs(shift)
     return _evidence(model, shifted, v, shift, low, high, size)
 
 
@@ -172,10 +171,11 @@ def _evidence(
     high: jax.Array,
     size: jax.Array,
 ) -> Evidence:
-    best = q if model.allowed is None else jnp.where(model.allowed, q, -jnp.inf)
-    gap = largest(jnp.max(best, axis=model.axis) - v)
-    numbers = (shift, jnp.minimum(low, 0.0), jnp.maximum(high, 0.0), gap, size)
-    return Evidence(v, jnp.stack([jnp.asarray(number, q.dtype) for number in numbers]))
+    xp = namespace(q)
+    best = q if model.allowed is None else xp.where(model.allowed, q, -xp.inf)
+    gap = largest(best.max(axis=model.axis) - v)
+    numbers = (shift, xp.minimum(low, 0.0), xp.maximum(high, 0.0), gap, size)
+    return Evidence(v, xp.stack([xp.asarray(number, q.dtype) for number in numbers]))
 
 
 def error_bound(margins: Margins, horizon: float, branches: int) -> float:

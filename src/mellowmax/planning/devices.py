@@ -3,7 +3,8 @@
 The devices form a mesh (`jax.sharding.Mesh`) with the one axis `"states"`, and each holds the rows
 of its own states. A function of the planning code is written for the rows of one device; where it
 needs those of the others it asks by `gather`, `largest`, `smallest` or `mean`. `on_every_device`
-compiles it for the whole mesh. On a mesh of one device all of this costs nothing.
+compiles it for the whole mesh. On a mesh of one device all of this costs nothing. The arrays can
+also be NumPy's, of all states: then the function runs as it is, and nothing is compiled.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ __all__ = [
     "largest",
     "mean",
     "mesh_of_one",
+    "namespace",
     "on_every_device",
     "partition_specs",
     "place_array",
@@ -45,31 +47,38 @@ def mesh_of_one(device: jax.Device) -> Mesh:
     return Mesh(np.array([device]), (STATES,))
 
 
-# Inside of a compiled program.
+# Inside of a compiled program, or with NumPy's arrays.
+
+
+def namespace(x: object) -> Any:
+    """The functions for an array: NumPy's own for one of NumPy, otherwise those of JAX."""
+    return np if isinstance(x, np.ndarray) else jnp
 
 
 def gather(v: jax.Array) -> jax.Array:
     """The values of all states, from those of each device."""
-    return v if _alone() else jax.lax.all_gather(v, STATES, tiled=True)
+    return v if _alone(v) else jax.lax.all_gather(v, STATES, tiled=True)
 
 
 def largest(x: jax.Array) -> jax.Array:
     """The maximum over all devices."""
-    return jnp.max(x) if _alone() else jax.lax.pmax(jnp.max(x), STATES)
+    return x.max() if _alone(x) else jax.lax.pmax(x.max(), STATES)
 
 
 def smallest(x: jax.Array) -> jax.Array:
     """The minimum over all devices."""
-    return jnp.min(x) if _alone() else jax.lax.pmin(jnp.min(x), STATES)
+    return x.min() if _alone(x) else jax.lax.pmin(x.min(), STATES)
 
 
 def mean(x: jax.Array) -> jax.Array:
     """The mean over all devices, which hold equally many."""
-    return jnp.mean(x) if _alone() else jax.lax.pmean(jnp.mean(x), STATES)
+    return x.mean() if _alone(x) else jax.lax.pmean(x.mean(), STATES)
 
 
-def _alone() -> bool:
-    """Is there one device only, or no mesh? A collective operation would take time then too."""
+def _alone(x: object) -> bool:
+    """Are the states all here? A collective operation would take time then too."""
+    if isinstance(x, np.ndarray):
+        return True
     try:
         return bool(jax.lax.axis_size(STATES) == 1)
     except NameError:  # the program is not one of a mesh

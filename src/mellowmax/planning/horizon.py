@@ -14,16 +14,15 @@ import math
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import PartitionSpec as P
 
-from ..softmax import Max
+from ..softmax import Max, Softmax
 from .bellman import action_values, values
 from .bounds import Margins
-from .devices import largest, on_every_device
+from .devices import largest, namespace
 from .loop import StoppingRule, evidence_of, iterate
-from .methods.newton import Newton
+from .methods import newton_of
 from .problem import Model, Problem
 
 __all__ = ["Horizon", "horizon"]
@@ -51,14 +50,14 @@ def _continuation(problem: Problem) -> float:
     """The largest probability that an episode goes on, allowing for rounding."""
     if problem.model.endless:
         return 1 + 1e-12
-    program = on_every_device(_largest_continuation, problem.mesh, P())
-    return min(1.0, float(program(problem.model)) * (1 + 1e-12))
+    return min(1.0, float(problem.call(_largest_continuation, P())) * (1 + 1e-12))
 
 
-def _largest_continuation(model: Model) -> jax.Array:
+def _largest_continuation(model: Model, softmax: Softmax) -> jax.Array:
     """The largest probability of a step to a state that is not terminal."""
-    goes_on = jnp.where(model.terminal, 0.0, 1.0)
-    free = dataclasses.replace(model, rewards=jnp.zeros_like(model.rewards), discount=1.0)
+    xp = namespace(model.terminal)
+    goes_on = xp.where(model.terminal, 0.0, 1.0)
+    free = dataclasses.replace(model, rewards=xp.zeros_like(model.rewards), discount=1.0)
     return largest(values(free, Max(), action_values(free, goes_on)))
 
 
@@ -69,7 +68,7 @@ def _most_steps(problem: Problem) -> float:
         np.where(mdp.terminal, 0.0, 1.0)[:, None], mdp.probabilities.shape[:2]
     )
     counted = Problem.of(dataclasses.replace(mdp, rewards=rewards), Max(), problem.mesh)
-    newton = Newton()
+    newton = newton_of(counted)
     state = iterate(newton, counted, StoppingRule(TOLERANCE, MAX_ITERATIONS), 0.0).state
     margins = Margins.of(evidence_of(newton, counted, state))
     most = max(float(counted.fetch(newton.action_values(state)).max()), 1.0)

@@ -144,6 +144,8 @@ def repeat(
         record = jnp.asarray(state.record).at[_NUMBERS + taken].set(change)
         return new._replace(record=record), taken + 1, change
 
+    if isinstance(state.x, np.ndarray):
+        return _repeat_in_memory(step, state, float(tolerance), int(limit), check, taken)
     carry = state, jnp.int32(taken), jnp.asarray(state.record[1])
     carry = advance(carry) if large else jax.lax.while_loop(unfinished, advance, carry)
     state, steps, change = carry
@@ -151,6 +153,26 @@ def repeat(
     numbers = (steps, change, largest(jnp.abs(state.x)), period, correction)
     head = jnp.stack([jnp.asarray(x, jnp.float64) for x in numbers])
     return state._replace(record=state.record.at[:_NUMBERS].set(head))
+
+
+def _repeat_in_memory(
+    step: Callable[[State], tuple[State, Any]],
+    state: State,
+    tolerance: float,
+    limit: int,
+    check: Callable[[State, Any], Check],
+    taken: int,
+) -> State:
+    """The same loop for NumPy's arrays; it also ends where a change is not a number."""
+    record = np.array(state.record)
+    change = record[1]
+    while taken == 0 or (taken < limit and change > tolerance and not check(state, change).stop):
+        state, change = step(state)
+        record[_NUMBERS + taken] = change
+        taken += 1
+    _, period, correction = check(state, change)
+    record[:_NUMBERS] = (taken, change, abs(state.x).max(), period, correction)
+    return state._replace(record=record)
 
 
 # The loop around it.
@@ -248,7 +270,7 @@ def evidence_of(method: Method, problem: Problem, state: State) -> Evidence:
 
 def _limit(method: Iteration, problem: Problem, left: int) -> np.int32:
     """How many steps one call may take, of those that are left."""
-    on_cpu = problem.mesh.devices.flat[0].platform == "cpu"
+    on_cpu = problem.mesh is None or problem.mesh.devices.flat[0].platform == "cpu"
     work = WORK_OF_A_CALL if on_cpu else WORK_OF_A_CALL_ON_AN_ACCELERATOR
     step = method.sweeps_of_a_step * problem.mdp.probabilities.size
     return np.int32(max(1, min(work // step, STEPS_OF_A_CALL, left)))

@@ -1,7 +1,8 @@
-"""An MDP and a softmax as the devices hold them.
+"""An MDP and a softmax as devices hold them, or as NumPy and SciPy do.
 
 On a CPU the transitions are `[branch, state, action]`, and they are the MDP's own memory. An
 accelerator gets `[branch, action, state]`, so that neighbouring threads read neighbouring numbers.
+Without a mesh of devices, in main memory, they are a matrix (`linear.transitions`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ..mdp.operator import Operator
 from ..softmax import Max, Softmax
 from .arguments import prior_of_states
 from .devices import STATES, fetch, on_every_device, place_array, place_scalar, states_last
+from .linear.transitions import Transitions
 
 __all__ = ["TOLERANCE", "Means", "Model", "Problem", "place"]
 
@@ -65,9 +67,12 @@ class Means:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """An MDP as devices hold it; `[S, A]` stands for `[A, S]` where `axis` is 0."""
+    """An MDP as devices hold it; `[S, A]` stands for `[A, S]` where `axis` is 0.
 
-    probabilities: Any  # [K, S, A], dense [S, A, S], or `Means`
+    In main memory the arrays are NumPy's.
+    """
+
+    probabilities: Any  # [K, S, A], dense [S, A, S], `Means`, or in main memory `Transitions`
     successors: jax.Array | None  # [K, S, A]
     rewards: jax.Array  # [S, A]
     allowed: jax.Array | None  # [S, A]
@@ -92,7 +97,8 @@ class Problem:
 
     mdp: MDP
     softmax: Softmax
-    mesh: Mesh
+    mesh: Mesh | None
+    """The devices; None for main memory, where functions run as they are, by NumPy and SciPy."""
     model: Model
     """The MDP on the devices."""
     placed_softmax: Softmax
@@ -104,14 +110,15 @@ class Problem:
         return isinstance(self.softmax, Max)
 
     @classmethod
-    def of(cls, mdp: MDP, softmax: Softmax, mesh: Mesh) -> Self:
+    def of(cls, mdp: MDP, softmax: Softmax, mesh: Mesh | None) -> Self:
         """Place an MDP and a softmax, which may have a parameter for each state."""
 
-        def placed_parameter(x: npt.ArrayLike, inner: int) -> jax.Array | np.float64:
+        def placed_parameter(x: npt.ArrayLike, inner: int) -> Any:
             array = np.asarray(x)
-            if inner:
-                return place_array(prior_of_states(array, mdp), mesh)
-            return place_array(array, mesh) if array.ndim else np.float64(array)
+            if not inner and not array.ndim:
+                return np.float64(array)
+            by_state = prior_of_states(array, mdp) if inner else array
+            return by_state if mesh is None else place_array(by_state, mesh)
 
         placed = map_parameters(placed_parameter, softmax)
         return cls(mdp, softmax, mesh, place(mdp, mesh), placed)
@@ -127,6 +134,8 @@ class Problem:
             *arguments: the further ones.
             donate: may the results take the memory of the first of these?
         """
+        if self.mesh is None:
+            return function(self.model, self.placed_softmax, *arguments)
         program = on_every_device(function, self.mesh, outputs, 2 if donate else None)
         return program(self.model, self.placed_softmax, *arguments)
 
@@ -134,27 +143,50 @@ class Problem:
         """A number or `[S, A]` as `[S, A]`, with 0 where there is no action."""
         return np.where(self.mdp.available, start, 0.0)
 
-    def place_pairs(self, array: Floats) -> jax.Array:
+    def place_pairs(self, array: Floats) -> Any:
         """An array `[S, A]` on the devices, laid out as the model's are."""
+        if self.mesh is None:
+            return array
         placed = place_array(array, self.mesh)
         return placed if self.model.axis == 1 else states_last(placed, self.mesh)
 
     def fetch(self, array: jax.Array, shift: float = 0.0) -> Floats:
         """A result `[S]` or `[S, A]`, shifted by a number, in a NumPy array of the caller's own."""
+        if self.mesh is None:
+            return np.asarray(array) + shift
         if array.ndim == 2 and self.model.axis == 0:
             array = jnp.swapaxes(array, 0, 1)
         return fetch(array, self.mdp.n_states) + shift  # a copy anyway, so that this is free
 
 
-def place(mdp: MDP, mesh: Mesh) -> Model:
+def place(mdp: MDP, mesh: Mesh | None) -> Model:
     """An MDP on the devices of a mesh; it stays there as long as the MDP is alive."""
     models = _placed.setdefault(mdp, {})
     if mesh not in models:
-        models[mesh] = _place(mdp, mesh)
+        models[mesh] = _in_memory(mdp) if mesh is None else _place(mdp, mesh)
     return models[mesh]
 
 
-_placed: weakref.WeakKeyDictionary[MDP, dict[Mesh, Model]] = weakref.WeakKeyDictionary()
+_placed: weakref.WeakKeyDictionary[MDP, dict[Mesh | None, Model]] = weakref.WeakKeyDictionary()
+
+
+def _in_memory(mdp: MDP) -> Model:
+    ends = mdp.successors is not None and bool(np.any(mdp.successors == mdp.n_states))
+    arrays: dict[str, Any] = {
+        "probabilities": Transitions.of(mdp),
+        "successors": None,
+        "rewards": mdp.expected_rewards,
+        "allowed": mdp.allowed,
+        "terminal": mdp.terminal,
+    }
+    return Model(
+        **arrays,
+        discount=mdp.discount,
+        axis=1,
+        ends=False,  # what ends is no entry of the matrix
+        endless=not ends and not mdp.terminal.any(),
+        large=False,
+    )
 
 
 def _place(mdp: MDP, mesh: Mesh) -> Model:

@@ -82,9 +82,8 @@ from .bounds import Margins, error_bound, loss_bound
 from .devices import mesh_of_one
 from .finite_horizon import FiniteHorizonSolution, backward_induction
 from .horizon import horizon as horizon_of
-from .loop import Callback, StoppingRule, evidence_of, iterate
-from .methods import METHODS, Choice, choose
-from .problem import Problem
+from .loop import Callback, StoppingRule, evidence_of
+from .methods import METHODS, Choice, Task, as_asked, choose
 from .sensitivity import sensitivity
 from .solution import NotConvergedError, Solution, Status
 
@@ -228,31 +227,31 @@ def solve(
     assert isinstance(mdp, MDP)  # as mypy does not know by now
     check_softmax(softmax, mdp)
     assert isinstance(softmax, Softmax)
-    mesh = _mesh(mesh, method)
+    devices = _mesh(mesh, method)
     rule = StoppingRule(tolerance, max_iterations, callback, began)
     if average:
-        return solve_average(mdp, softmax, rule, throw=throw, history=history, mesh=mesh)
+        return solve_average(mdp, softmax, rule, throw=throw, history=history, mesh=devices)
     mdp.check_ends()
     if method == "in-place" and isinstance(mdp.probabilities, Operator):
         raise ValueError(f"`method` must be another one for an operator, got {method!r}")
     start = _initial(initial, mdp)
     with jax.enable_x64(True):
-        problem = Problem.of(mdp, softmax, mesh)
+        movable = mesh is None and devices.devices.flat[0].platform == "cpu"
+        task = Task(mdp, softmax, devices, movable)
         if method == "auto":
-            choice = choose(problem, rule, start)
+            choice = choose(task, rule, start)
         else:
-            run = iterate(METHODS[method], problem, rule, start)
-            choice = Choice(METHODS[method], "as asked", run)
-        solution = _solution(problem, choice, history, began)
+            choice = as_asked(method, task, rule, start)
+        solution = _solution(choice, history, began)
     if throw and not solution.converged:
         raise NotConvergedError(solution, tolerance)
     return solution
 
 
-def _solution(problem: Problem, choice: Choice, history: bool, began: float) -> Solution:
+def _solution(choice: Choice, history: bool, began: float) -> Solution:
     """Where a run has come to, and what is proved about it."""
+    method, reason, run, problem = choice
     mdp, softmax = problem.mdp, problem.softmax
-    method, reason, run = choice
     evidence = evidence_of(method, problem, run.state)
     margins = Margins.of(evidence)
     kappa, steps = horizon_of(problem)

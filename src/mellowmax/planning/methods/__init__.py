@@ -1,15 +1,5 @@
 """The methods of `solve`, one a module, and `auto`, which chooses among them."""
 
-from ..loop import Method
-from .auto import Choice, choose
-from .in_place import InPlace
-from .newton import Newton
-from .shifted import Shifted
-from .synchronous import Synchronous
+from .auto import METHODS, Choice, Task, as_asked, choose, newton_of
 
-__all__ = ["METHODS", "Choice", "choose"]
-
-METHODS: dict[str, Method] = {
-    method.name: method for method in (InPlace(), Synchronous(), Shifted(), Newton())
-}
-"""The methods by name, but for `auto`."""
+__all__ = ["METHODS", "Choice", "Task", "as_asked", "choose", "newton_of"]

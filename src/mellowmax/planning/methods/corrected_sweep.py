@@ -19,7 +19,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import PartitionSpec as P
 from jax.typing import ArrayLike
@@ -28,7 +27,7 @@ from ..._typing import Floats
 from ...softmax import Softmax
 from ..bellman import action_values, values
 from ..bounds import EVIDENCE_SPECS, Evidence, of_sweep
-from ..devices import STATES, largest, mean, smallest
+from ..devices import STATES, largest, mean, namespace, smallest
 from ..loop import (
     ROUNDING_OF_A_CHANGE,
     Check,
@@ -49,6 +48,7 @@ __all__ = [
     "has_rounded",
     "next_correction",
     "shift",
+    "shifted",
     "swept",
 ]
 
@@ -79,7 +79,11 @@ class LastSweep(NamedTuple):
 
 
 class SweepSummary(NamedTuple):
-    """A sweep in numbers, and what Newton's method has learnt by then."""
+    """A sweep in numbers, and what Newton's method has learnt by then.
+
+    In main memory, `predicted` is the smallest excess before, and `slow` the number of sweeps that
+    have followed the last step of Newton's method.
+    """
 
     low: jax.Array  # the minimum of F
     high: jax.Array  # the maximum of F
@@ -101,10 +105,17 @@ def shift(model: Model, low: ArrayLike, high: ArrayLike) -> ArrayLike:
     return (low + high) / 2 * (model.discount / (1 - model.discount))
 
 
+def shifted(model: Model, state: State) -> jax.Array:
+    """The state values from which the next sweep starts where nothing but a shift comes before."""
+    last: LastSweep = state.memory
+    summary = last.summary
+    return state.x + (last.change + shift(model, summary.low, summary.high))
+
+
 def excess(model: Model, x: jax.Array) -> jax.Array:
     """How large a change is: the mean size, or half the range where a shift removes the rest."""
-    size = (largest(x) - smallest(x)) / 2 if model.endless else mean(jnp.abs(x))
-    return size.astype(jnp.float64)
+    size = (largest(x) - smallest(x)) / 2 if model.endless else mean(abs(x))
+    return size.astype(np.float64)
 
 
 def swept(
@@ -120,9 +131,10 @@ def swept(
     change = values(model, softmax, q) - x
     low, high = smallest(change), largest(change)
     left = excess(model, change)
-    summary = SweepSummary(low, high, left, predicted, slow, largest(jnp.abs(x)))
-    numbers = jnp.stack([jnp.asarray(number, x.dtype) for number in summary])
-    size = left if model.endless else jnp.maximum(high, -low)
+    summary = SweepSummary(low, high, left, predicted, slow, largest(abs(x)))
+    xp = namespace(x)
+    numbers = xp.stack([xp.asarray(number, x.dtype) for number in summary])
+    size = left if model.endless else xp.maximum(high, -low)
     return state._replace(x=x, memory=LastSweep(q, change, numbers)), size
 
 
@@ -136,8 +148,9 @@ def next_correction(state: State) -> jax.Array:
     last: LastSweep = state.memory
     summary = last.summary
     trusted = summary.excess <= TRUST * summary.predicted
-    other = jnp.where(trusted, int(Correction.KRYLOV), int(Correction.LONG_SERIES))
-    return jnp.where(summary.slow > 0, other, int(Correction.SHORT_SERIES))
+    xp = namespace(last.numbers)
+    other = xp.where(trusted, int(Correction.KRYLOV), int(Correction.LONG_SERIES))
+    return xp.where(summary.slow > 0, other, int(Correction.SHORT_SERIES))
 
 
 def has_rounded(state: State, change: jax.Array) -> jax.Array:
@@ -167,7 +180,7 @@ class CorrectedSweeps(Method):
         memory: Any = LastSweep(model.pairs, each, P())  # type: ignore[arg-type]
         specs = State(each, P(), memory)  # type: ignore[arg-type]
         state: State
-        if model.large or not self.can_loop(model):
+        if problem.mesh is None or model.large or not self.can_loop(model):
             state = problem.call(first, specs, start)
         else:
             whole = _in_one_program(first, self.steps(problem, None))
@@ -191,7 +204,7 @@ class CorrectedSweeps(Method):
 
 def _from_number(model: Model, softmax: Softmax, start: ArrayLike) -> State:
     """The first sweep, from equal values: where no episode ends it needs no transitions."""
-    x = jnp.where(model.terminal, 0.0, start)
+    x = namespace(model.terminal).where(model.terminal, 0.0, start)
     if model.endless:
         return _first(model, softmax, x, model.rewards + model.discount * start)
     return _first(model, softmax, x, action_values(model, x))

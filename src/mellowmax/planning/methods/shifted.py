@@ -17,7 +17,7 @@ from ...softmax import Softmax
 from ..bellman import action_values
 from ..loop import Check, Report, State, Steps, repeat
 from ..problem import Model, Problem
-from .corrected_sweep import CorrectedSweeps, LastSweep, has_rounded, shift, swept
+from .corrected_sweep import CorrectedSweeps, LastSweep, has_rounded, shifted, swept
 
 __all__ = ["Shifted"]
 
@@ -47,7 +47,7 @@ def _sweeps(
     def step(state: State) -> tuple[State, jax.Array]:
         last: LastSweep = state.memory
         summary = last.summary
-        x = state.x + (last.change + shift(model, summary.low, summary.high))
+        x = shifted(model, state)
         q = action_values(model, x)
         return swept(model, softmax, state, x, q, summary.predicted, summary.slow)
 

@@ -1,0 +1,76 @@
+"""Newton's method in main memory, by NumPy and SciPy, with the form of matrix that suits the MDP.
+
+It is for one CPU. The steps are those of `newton`, but the linear system `(I - J) d = F` is solved
+with the factorised matrix (`linear`), in double precision, and nothing is compiled: a small model
+is solved in the time in which a program would be called.
+
+With an exact solution Newton's method converges from anywhere if the operator is convex or concave,
+as all here are but Boltzmann's. For any other, and where a solution is not exact, a step can lead
+away. So sweeps follow a step: none at first, one more each time that the change is not the smallest
+so far, half as many each time that it is. Sweeps of a non-expansion converge, and so do steps with
+enough of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+from jax.typing import ArrayLike
+
+from ..._typing import Floats
+from ...softmax import Softmax
+from ..bellman import action_values
+from ..linear import Form
+from ..loop import Check, Report, State, Steps, repeat
+from ..problem import Model, Problem
+from .corrected_sweep import CorrectedSweeps, LastSweep, has_rounded, shifted, swept
+
+__all__ = ["NewtonInMemory"]
+
+
+@dataclasses.dataclass(frozen=True)
+class NewtonInMemory(CorrectedSweeps):
+    """Newton's method with a matrix."""
+
+    form: Form
+
+    name = "newton"
+    sweeps_of_a_step = 10
+
+    def can_loop(self, model: Model) -> bool:
+        """There are no programs here in which to loop."""
+        return False
+
+    def steps(self, problem: Problem, last: Report | None) -> Steps:
+        """Newton's steps, whatever came before."""
+        return functools.partial(_steps, self.form)
+
+
+def _steps(
+    form: Form,
+    model: Model,
+    softmax: Softmax,
+    state: State,
+    tolerance: ArrayLike,
+    limit: ArrayLike,
+    taken: int = 0,
+) -> State:
+    def step(state: State) -> tuple[State, Floats]:
+        last: LastSweep = state.memory
+        before = last.summary
+        least = min(before.excess, before.predicted)
+        sweeps = int(before.slow) // 2 if before.excess <= least else int(before.slow) + 1
+        weights = softmax.gradient(last.q, axis=model.axis, where=model.allowed)
+        x = state.x + form.factors(np.asarray(weights)).solve(last.change)
+        for _ in range(sweeps):
+            state, _ = swept(model, softmax, state, x, action_values(model, x), np.inf, 0.0)
+            x = shifted(model, state)
+        q = action_values(model, x)
+        return swept(model, softmax, state, x, q, least, float(sweeps))
+
+    def check(state: State, change: Floats) -> Check:
+        return Check(stop=has_rounded(state, change))
+
+    return repeat(step, state, tolerance, limit, large=False, check=check, taken=taken)
