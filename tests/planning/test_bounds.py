@@ -7,8 +7,10 @@ import itertools
 import math
 from fractions import Fraction
 
+import jax
 import numpy as np
 import pytest
+from jax.sharding import Mesh
 
 from mellowmax import Boltzmann, EpsilonGreedy, Max, Mean, Mellowmax
 from mellowmax.mdp import MDP, garnet, random_mdp
@@ -27,6 +29,7 @@ QUICK = {
     "mellowmax": ("auto", "synchronous", "shifted", "newton"),
 }
 """The methods at every run: each way to the bounds, without further programs for the same one."""
+MESH = Mesh(np.array(jax.devices("cpu")[:1]), ("states",))
 SAMPLES = [48, pytest.param(600, marks=pytest.mark.release)]
 """How many random MDPs: some at every run, and many before a release."""
 
@@ -137,15 +140,16 @@ def report(record_property, what, ratios):
 def test_no_value_is_further_off_than_its_bounds(sample, family, operator, record_property):
     rng = np.random.default_rng([len(family), len(operator)])
     methods = QUICK[operator] if sample < 100 else METHODS
-    cases = itertools.cycle(itertools.product(OPERATORS[operator], methods))
+    places = (MESH, None)  # with compiled programs, and in main memory where that will do
+    cases = itertools.cycle(itertools.product(OPERATORS[operator], methods, places))
     near, below = [], []
-    for softmax, method in itertools.islice(cases, sample):
+    for softmax, method, mesh in itertools.islice(cases, sample):
         mdp = FAMILIES[family](
             rng, float(rng.choice([rng.uniform(0.1, 0.9), rng.uniform(0.9, 0.999)]))
         )
         tolerance = 10 ** rng.uniform(-10, -1)
-        case = (softmax, method, mdp.discount, tolerance)
-        solution = solve(mdp, softmax, method=method, tolerance=tolerance)
+        case = (softmax, method, mesh, mdp.discount, tolerance)
+        solution = solve(mdp, softmax, method=method, tolerance=tolerance, mesh=mesh)
         assert solution.residual <= tolerance * (1 + 1e-9), case
 
         exact = fixed_point(mdp, softmax, solution.value)

@@ -205,6 +205,7 @@ class _RelativeValueIteration(Iteration):
     ) -> State:
         """The first sweeps, from equal values."""
         zeros = np.full(problem.mdp.n_states, initial)
+        assert problem.mesh is not None
         x, change = (place_array(zeros.copy(), problem.mesh) for _ in range(2))
         state = before_the_first_step(x, _LastChange(change, np.float64(np.inf)))
         arguments = (state, tolerance, limit)

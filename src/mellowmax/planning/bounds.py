@@ -158,7 +158,7 @@ def of_sweep(
     v = values(model, softmax, shifted)
     change = v - x
     low, high = (model.discount * edge(change) - shift for edge in (smallest, largest))
-    size = largest(abs(shifted)) + largest(abs(x)) + abs(shift)
+    size = largest(abs(shifted)) + largest(abs(x)) + namespace(q).abs(shift)
     return _evidence(model, shifted, v, shift, low, high, size)
 
 

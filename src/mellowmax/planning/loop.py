@@ -172,7 +172,7 @@ def _repeat_in_memory(
         taken += 1
     _, period, correction = check(state, change)
     record[:_NUMBERS] = (taken, change, abs(state.x).max(), period, correction)
-    return state._replace(record=record)
+    return state._replace(record=record)  # type: ignore[arg-type]  # of NumPy, as all here
 
 
 # The loop around it.

@@ -26,7 +26,8 @@ then says so, and `fixed_points` finds all fixed points of a small MDP.
   come would add to them alike. Fast where no episode ends and the Markov chain mixes quickly.
 - `newton`: before each sweep of state values a step of Newton's method, whose linear system is
   solved roughly. For the maximum that is modified policy iteration. It takes few iterations,
-  whatever the discount.
+  whatever the discount. On a CPU the system is solved exactly where its matrix is quick to
+  factorise, since it is small or banded (`linear`), and then nothing is compiled.
 - `auto`: chooses among these, and the solution says why.
 
 **The stopping rule.** An iteration is one sweep, with what comes before or after it. A solve has
@@ -177,7 +178,8 @@ def solve(
             returns True.
         history: keep the change of each iteration?
         mesh: the devices to spread the states over, a mesh with the one axis `"states"`; None for
-            JAX's default device. Processes joined by `jax.distributed` call this together.
+            JAX's default device, or on a CPU for main memory where that is faster. Processes that
+            are joined by `jax.distributed` call this together.
 
     Returns:
         A `Solution`, with a horizon a `FiniteHorizonSolution`, or for the average reward an

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from ..._typing import Floats, Integers, Shape
@@ -19,7 +20,7 @@ class Branches(NamedTuple):
 
     probabilities: Floats  # [N]
     successors: Integers  # [N]
-    starts: Integers  # [S * A + 1], those of pair i are from starts[i] to starts[i + 1]
+    starts: npt.NDArray[np.integer[Any]]  # [S * A + 1], where each pair begins
 
     @classmethod
     def of(cls, mdp: MDP) -> Self:
@@ -28,13 +29,13 @@ class Branches(NamedTuple):
         n_states, n_actions, n_branches = mdp.probabilities.shape
         probabilities = np.ascontiguousarray(mdp.probabilities).reshape(-1)
         successors = np.ascontiguousarray(mdp.successors).reshape(-1)
-        counts = np.full(n_states * n_actions, n_branches)
+        counts: npt.NDArray[Any] = np.full(n_states * n_actions, n_branches)
         kept = (probabilities != 0) & (successors < n_states)
         if not kept.all():
             counts = kept.reshape(-1, n_branches).sum(1)
             probabilities, successors = probabilities[kept], successors[kept]
-        dtype = np.int32 if probabilities.size < 2**31 else np.int64
-        starts = np.zeros(counts.size + 1, dtype)
+        starts: npt.NDArray[Any]
+        starts = np.zeros(counts.size + 1, np.int32 if probabilities.size < 2**31 else np.int64)
         np.cumsum(counts, out=starts[1:])
         return cls(probabilities, successors, starts)
 

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import numpy as np
+from jax import Array
 from jax.typing import ArrayLike
 
-from ..._typing import Floats
 from ...softmax import Softmax
 from ..bellman import action_values
 from ..linear import Form
@@ -57,20 +58,21 @@ def _steps(
     limit: ArrayLike,
     taken: int = 0,
 ) -> State:
-    def step(state: State) -> tuple[State, Floats]:
+    def step(state: State) -> tuple[State, Array]:
         last: LastSweep = state.memory
         before = last.summary
         least = min(before.excess, before.predicted)
         sweeps = int(before.slow) // 2 if before.excess <= least else int(before.slow) + 1
         weights = softmax.gradient(last.q, axis=model.axis, where=model.allowed)
-        x = state.x + form.factors(np.asarray(weights)).solve(last.change)
+        change: Any = last.change  # a NumPy array, as all are here
+        x: Any = state.x + form.factors(np.asarray(weights)).solve(change)
         for _ in range(sweeps):
             state, _ = swept(model, softmax, state, x, action_values(model, x), np.inf, 0.0)
             x = shifted(model, state)
         q = action_values(model, x)
         return swept(model, softmax, state, x, q, least, float(sweeps))
 
-    def check(state: State, change: Floats) -> Check:
+    def check(state: State, change: Array) -> Check:
         return Check(stop=has_rounded(state, change))
 
     return repeat(step, state, tolerance, limit, large=False, check=check, taken=taken)
