@@ -35,6 +35,9 @@ def small(rng, discount=1.0):
     )
 
 
+ONE = small(np.random.default_rng(0))
+
+
 def choices(mdp):
     """The actions of each state."""
     return [np.flatnonzero(row).tolist() for row in mdp.allowed]
@@ -131,6 +134,11 @@ def test_the_loss_bound_holds_and_is_not_far_off(samples):
     assert np.median(ratios) > 0.3
 
 
+def test_the_rounding_of_all_steps_adds_up():
+    one, many = (solve(ONE, Max(), horizon=n, final=100.0) for n in (1, 200))
+    assert many.error_bound > 100 * one.error_bound
+
+
 def test_a_long_horizon_comes_to_the_values_without_one():
     mdp = two_state()
     solution = solve(mdp, Mellowmax(16.55), horizon=1500)
@@ -180,9 +188,6 @@ def test_a_solve_that_is_stopped_has_the_last_steps(monkeypatch):
     assert solution.horizon == 3
     assert solution.value[:, 0].tolist() == [6.0, 4.0, 2.0, 0.0]
     assert solution.policy.shape == (3, 1, 1)
-
-
-ONE = small(np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

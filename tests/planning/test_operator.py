@@ -31,8 +31,12 @@ def product(transitions, v):
 
 
 def as_operator(mdp):
-    """The same by a matrix product, which is given its matrix; one program for all of a shape."""
-    expectation = functools.partial(product, np.array(mdp.to_numpy()[0]))
+    """The same by a matrix product, which is given its matrix; one program for all of a shape.
+
+    What it gives in a terminal state, or for an action that is not allowed, does not matter.
+    """
+    transitions = np.where(mdp.available[..., None], mdp.to_numpy()[0], 1 / S)
+    expectation = functools.partial(product, transitions)
     options = {"allowed": mdp.allowed, "terminal": mdp.terminal, "branches": S}
     return MDP.from_operator(expectation, mdp.rewards, mdp.discount, **options)
 
@@ -72,6 +76,22 @@ def test_other_ways_of_planning():
     for options in ({"horizon": 5}, {"average": True, "tolerance": 1e-10}):
         ours, theirs = (solve(mdp, EpsilonGreedy(0.2), **options) for mdp in (operator, array))
         np.testing.assert_allclose(ours.q, theirs.q, rtol=0, atol=1e-8)
+
+
+def test_newtons_method_goes_far_in_a_step():
+    """A walk to the only reward, 60 steps away at least: sweeps alone would take as many."""
+    rewards = np.zeros((60, 2))
+    rewards[-1] = 1.0
+
+    def walk(v):
+        left, right = jnp.append(v[:1], v[:-1]), jnp.append(v[1:], v[-1:])
+        return jnp.stack([0.8 * left + 0.2 * right, 0.2 * left + 0.8 * right], axis=1)
+
+    mdp = MDP.from_operator(walk, rewards, 0.999, branches=2)
+    for softmax in (Max(), EpsilonGreedy(0.1)):
+        solution = solve(mdp, softmax, method="newton")
+        assert solution.iterations < 40
+        assert solution.policy[:, 1].min() > 0.9
 
 
 def test_what_is_missing_to_1_ends_the_episode():
