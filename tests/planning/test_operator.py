@@ -20,7 +20,7 @@ def dense(rng, discount, ends):
     """Random, sparse, with an action that is not there, and a terminal state where it ends."""
     transitions = rng.dirichlet(np.full(S, 0.2), (S, A))
     allowed = rng.random((S, A)) < 0.8
-    allowed[:, 0] = True
+    allowed[:, 0], allowed[0, 2] = True, False
     terminal = np.arange(S) == (4 if ends else -1)
     rewards = rng.normal(size=(S, A))
     return MDP.from_arrays(transitions, rewards, discount, allowed=allowed, terminal=terminal)
