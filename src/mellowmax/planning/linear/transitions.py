@@ -24,7 +24,7 @@ class Branches(NamedTuple):
 
     @classmethod
     def of(cls, mdp: MDP) -> Self:
-        """Those of an MDP."""
+        """The branches of an MDP."""
         assert mdp.successors is not None
         n_states, n_actions, n_branches = mdp.probabilities.shape
         probabilities = np.ascontiguousarray(mdp.probabilities).reshape(-1)
@@ -49,7 +49,7 @@ class Transitions:
 
     @classmethod
     def of(cls, mdp: MDP) -> Self:
-        """Those of an MDP."""
+        """The transitions of an MDP."""
         n_states, n_actions = mdp.n_states, mdp.n_actions
         if mdp.successors is None:
             rows = mdp.probabilities.reshape(-1, n_states)
