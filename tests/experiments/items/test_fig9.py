@@ -134,8 +134,8 @@ def test_a_panel_is_judged_in_standard_errors_of_both_sides(tables):
     assert (abs(rows["paper"] - flat) < 0.03).all()
     assert not holds(flat)
     rng, count = np.random.default_rng(0), len(rows)
-    again = [holds(rows["paper"] + 0.001 * rng.normal(0, 2**0.5, count)) for _ in range(100)]
-    assert again.count(False) <= 17  # at most 5 in truth: more come up once in a million times
+    again = [holds(rows["paper"] + 0.001 * rng.normal(0, 2**0.5, count)) for _ in range(60)]
+    assert again.count(False) <= 14  # at most 3 in truth: more come up once in a million times
 
 
 def test_a_silent_fallback_is_boltzmann_s_policy_at_omega_where_the_root_is_not_in_the_bracket():
