@@ -26,6 +26,7 @@ SECTIONS = {
     "Batches of MDPs": "mellowmax.planning.batch",
     "Games": "mellowmax.games",
     "Batches of games": "mellowmax.games.batch",
+    "Rewards from demonstrations": "mellowmax.inverse",
     "Any MDP as an environment": "mellowmax.environments.tabular",
     "The two-state MDP": "mellowmax.environments.two_state",
     "The multi-passenger taxi": "mellowmax.environments.taxi",

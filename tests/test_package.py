@@ -32,7 +32,7 @@ ORDER = (
     {"softmax"},
     {"properties", "mdp", "torch"},
     {"planning", "environments"},
-    {"learning", "deep", "games"},
+    {"learning", "deep", "games", "inverse"},
     {"experiments", "explorer"},
     {"report"},
     {"cli"},
@@ -240,7 +240,7 @@ def test_the_promised_names():
 
 def test_every_public_subpackage_loads_on_first_use_and_completion_shows_the_public_names():
     modules = {"operators", "policies", "softmax", "properties"}
-    packages = {"mdp", "planning", "games", "environments", "learning", "deep"}
+    packages = {"mdp", "planning", "games", "inverse", "environments", "learning", "deep"}
     packages |= {"experiments", "explorer", "report", "torch"}
     assert set(dir(mellowmax)) == {*mellowmax.__all__, *modules, *packages}
     public = {m for m in MODULES if "." not in m and not m.startswith("_")} - {"cli"}

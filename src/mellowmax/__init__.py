@@ -13,8 +13,9 @@ library; `Max`, `Mean`, `EpsilonGreedy`, `Boltzmann` and `Mellowmax` pair each o
 policy. Importing this package needs NumPy and array-api-compat alone.
 
 The rest is loaded on first use: `mellowmax.mdp` and `mellowmax.planning` (models and their fixed
-points), `mellowmax.games` (quantal response equilibria), `mellowmax.environments`,
-`mellowmax.learning` and `mellowmax.deep` (tabular learning and policy gradient),
+points), `mellowmax.games` (quantal response equilibria), `mellowmax.inverse` (rewards from
+demonstrations), `mellowmax.environments`, `mellowmax.learning` and `mellowmax.deep` (tabular
+learning and policy gradient),
 `mellowmax.experiments` and `mellowmax.report` (the paper's figures and tables),
 `mellowmax.explorer` (the page of `mellowmax explore`), `mellowmax.properties` (what the paper asks
 of a softmax), `mellowmax.torch` (a softmax as a module of PyTorch).
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from . import experiments as experiments
     from . import explorer as explorer
     from . import games as games
+    from . import inverse as inverse
     from . import learning as learning
     from . import mdp as mdp
     from . import planning as planning
@@ -61,6 +63,7 @@ _ON_FIRST_USE = (
     "experiments",
     "explorer",
     "games",
+    "inverse",
     "learning",
     "mdp",
     "planning",

@@ -1,0 +1,47 @@
+"""A demonstrator: a softmax that plans, and a softmax that acts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from .._common import checks
+from .._common.pytrees import pytree
+from ..softmax import Softmax
+
+__all__ = ["Demonstrator", "demonstrator"]
+
+
+@pytree
+@dataclasses.dataclass(frozen=True)
+class Demonstrator:
+    """Whose values the demonstrator has, and by whose policy it acts on them.
+
+    | paper | plans | acts |
+    | --- | --- | --- |
+    | Ramachandran and Amir (2007), Neu and Szepesvari (2007) | `Max` | `Boltzmann` |
+    | Babes and others (2011) | `Boltzmann` | `Boltzmann` |
+    | Rust (1987), Ziebart (2010) | `LogSumExp` | `LogSumExp`, whose policy is Boltzmann's |
+    | the last sentence of Asadi and Littman (2017) | `Mellowmax` | `Mellowmax` |
+
+    Examples:
+        >>> from mellowmax import Boltzmann, Max
+        >>> Demonstrator(plans=Max(), acts=Boltzmann(5.0))
+        Demonstrator(plans=Max(), acts=Boltzmann(beta=5.0))
+    """
+
+    plans: Softmax
+    acts: Softmax
+
+    def __post_init__(self) -> None:
+        for name in ("plans", "acts"):
+            rule = "a Softmax such as Mellowmax(5.0)"
+            checks.instance(name, getattr(self, name), Softmax, rule)
+
+
+def demonstrator(model: object) -> Demonstrator:
+    """A pair as it is; a softmax alone does both."""
+    if isinstance(model, Softmax):
+        return Demonstrator(model, model)
+    checks.instance("model", model, Demonstrator, "a Softmax, or a Demonstrator of two")
+    assert isinstance(model, Demonstrator)
+    return model

@@ -1,0 +1,152 @@
+"""The likelihood of demonstrations: how probable a demonstrator makes what was seen."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._common import checks
+from .._common.pytrees import pytree
+from .._typing import ArrayLike
+from ..mdp import MDP, Model
+from ..planning import Point, fixed_point
+from .demonstrations import Demonstrations
+from .demonstrator import Demonstrator, demonstrator
+from .rewards import Linear, Table, rewards_of
+
+__all__ = ["Environment", "Question", "Seen", "environments_of", "log_likelihood", "seen_from"]
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, eq=False)
+class Environment:
+    """An MDP, and how often each action was taken in each state of it."""
+
+    model: Model
+    counts: Any  # [S, A]
+
+    @property
+    def available(self) -> jax.Array:
+        """`[S, A]`, the actions that can be taken."""
+        live = jnp.broadcast_to(~jnp.asarray(self.model.terminal)[:, None], self.counts.shape)
+        return live if self.model.allowed is None else live & self.model.allowed
+
+
+class Question(NamedTuple):
+    """What is a function of the parameters, as a tree that JAX sees through."""
+
+    reward: Any
+    model: Any
+    discount: Any
+
+    @classmethod
+    def of(cls, reward: Any, model: Any, discount: Any) -> Self:
+        """From the arguments of `fit`: functions are not data, all else is."""
+        if not isinstance(reward, Linear | Table):
+            checks.function("reward", reward, "Linear, Table or a function of the parameters")
+            reward = jax.tree_util.Partial(reward)
+        model = jax.tree_util.Partial(model) if callable(model) else demonstrator(model)
+        if callable(discount):
+            discount = jax.tree_util.Partial(discount)
+        elif discount is not None:
+            discount = checks.real("discount", discount, 0.0, 1.0)
+        return cls(reward, model, discount)
+
+    def demonstrator(self, parameters: jax.Array) -> Demonstrator:
+        """Who acts under some parameters."""
+        return demonstrator(self.model(parameters) if callable(self.model) else self.model)
+
+
+class Seen(NamedTuple):
+    """What some parameters make of one MDP."""
+
+    log_policy: jax.Array  # [S, A], 0 for actions that cannot be taken
+    point: Point
+
+
+def seen_from(parameters: jax.Array, environment: Environment, question: Question) -> Seen:
+    """The policy of the demonstrator under some parameters."""
+    model = environment.model
+    who = question.demonstrator(parameters)
+    rewards = rewards_of(question.reward, parameters, environment.counts.shape)
+    changed: dict[str, Any] = {"rewards": model.rewards + rewards}
+    if question.discount is not None:
+        discount = question.discount
+        changed["discount"] = discount(parameters) if callable(discount) else discount
+    point = fixed_point(dataclasses.replace(model, **changed), who.plans)
+    available = environment.available
+    q = jnp.where(available, point.q, 0.0)
+    where = None if model.allowed is None else available | jnp.asarray(model.terminal)[:, None]
+    log_policy = who.acts.log_policy(q, where=where)
+    return Seen(jnp.where(available, log_policy, 0.0), point)
+
+
+def environments_of(
+    mdp: MDP | Sequence[MDP], demonstrations: Demonstrations | Sequence[Demonstrations]
+) -> tuple[list[MDP], list[Demonstrations], list[Environment]]:
+    """Checked pairs of an MDP and what was seen in it."""
+    mdps = checks.instances("mdp", [mdp] if isinstance(mdp, MDP) else mdp, MDP, "an MDP or several")
+    one = isinstance(demonstrations, Demonstrations)
+    rule = "Demonstrations, or a list with those of each MDP"
+    given = [demonstrations] if one else demonstrations
+    listed = checks.instances("demonstrations", given, Demonstrations, rule)
+    if not mdps or len(mdps) != len(listed):
+        raise ValueError(
+            f"`demonstrations` must be those of each of {len(mdps)} MDPs, got {len(listed)}"
+        )
+    for each in mdps:
+        each.check_ends()
+    pairs = zip(mdps, listed, strict=True)
+    return mdps, listed, [Environment(m.model(), seen.counts(m)) for m, seen in pairs]
+
+
+def log_likelihood(
+    parameters: ArrayLike,
+    mdp: MDP | Sequence[MDP],
+    demonstrations: Demonstrations | Sequence[Demonstrations],
+    reward: Linear | Table | Callable[[jax.Array], jax.Array],
+    model: Any,
+    *,
+    discount: Any = None,
+) -> jax.Array:
+    """The log-probability of what was seen, as a function that JAX differentiates.
+
+    It is a sum over decisions. For other samplers and optimisers: it may be traced within
+    `jax.enable_x64(True)`, as `planning.fixed_point`. Its derivatives are NaN where the inner solve
+    has not converged, or is at a fold.
+
+    Args:
+        parameters: `[k]`.
+        mdp: the MDP, or several; the reward is added to its own.
+        demonstrations: what was seen, or a list with that of each MDP.
+        reward: `Linear`, `Table`, or a function from the parameters to `[S, A]`.
+        model: a `Softmax`, a `Demonstrator`, or a function from the parameters to one of these.
+        discount: a number, or a function from the parameters to one; None for the MDP's own.
+
+    Examples:
+        >>> from mellowmax import LogSumExp
+        >>> from mellowmax.inverse import zurcher
+        >>> buses = zurcher([4])
+        >>> arguments = buses.mdp, buses.demonstrations, buses.reward, LogSumExp(1.0)
+        >>> print(round(float(log_likelihood([10.0750, 2.2930], *arguments)), 3))
+        -163.584
+    """
+    _, _, environments = environments_of(mdp, demonstrations)
+    question = Question.of(reward, model, discount)
+
+    def total(parameters: jax.Array) -> jax.Array:
+        each = [
+            jnp.sum(environment.counts * seen_from(parameters, environment, question).log_policy)
+            for environment in environments
+        ]
+        return jnp.sum(jnp.stack(each))
+
+    if isinstance(parameters, jax.core.Tracer) or jax.config.jax_enable_x64:  # type: ignore[attr-defined]
+        return total(jnp.asarray(parameters, float))
+    with jax.enable_x64(True):
+        return np.asarray(total(jnp.asarray(parameters, float)))  # type: ignore[return-value]

@@ -1,0 +1,105 @@
+"""Harold Zurcher's buses: when the engines of a bus company were replaced (Rust, 1987).
+
+`buses.csv` has a bus a line: the group, the number of the bus, the reading of its odometer when its
+engine was replaced for the first and for the second time (0 for never), the reading in the first
+month, and the miles of each month after it. They are Rust's own data, of his groups 1 to 4, as
+spread with his program NFXP, from the repository OpenSourceEconomics/rust-data (MIT), commit
+2acbb588efd6ddc9f581ab7a14c02e6e2e640fe0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from importlib import resources
+
+import numpy as np
+
+from ..._common import checks
+from ..._typing import Floats, Integers
+from ...mdp import MDP
+from ..demonstrations import Demonstrations
+from ..rewards import Linear
+
+__all__ = ["Zurcher", "zurcher"]
+
+MILES = 450_000
+"""What the states divide into bins."""
+KEEP, REPLACE = 0, 1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Zurcher:
+    """The model of some groups of buses, and what was decided about them."""
+
+    mdp: MDP
+    """The states are mileages since the last replacement; action 0 keeps the engine, 1 replaces it.
+    Without rewards."""
+    demonstrations: Demonstrations
+    """An episode is a bus, a step a month."""
+    reward: Linear
+    """The parameters are the cost of a replacement and 1000 times that of a bin of mileage."""
+    increments: Integers
+    """How often the mileage rose by 0, 1, 2, ... bins in a month."""
+
+    @property
+    def log_likelihood_of_increments(self) -> float:
+        """What the increments add to the log-likelihood of the decisions, in Rust's tables."""
+        seen = self.increments[self.increments > 0]
+        return float((seen * np.log(seen / seen.sum())).sum())
+
+
+def zurcher(groups: Sequence[int] = (4,), *, bins: int = 90, discount: float = 0.9999) -> Zurcher:
+    """Rust's model of when to replace the engine of a bus.
+
+    Args:
+        groups: which of the groups 1 to 4.
+        bins: into how many bins 450,000 miles are divided; Rust has 90 and 175.
+        discount: of a month.
+
+    Examples:
+        >>> buses = zurcher([4])
+        >>> buses.mdp
+        MDP(states=90, actions=2, branches=3, discount=0.9999)
+        >>> buses.demonstrations
+        Demonstrations(decisions=4292, episodes=37)
+    """
+    chosen = [checks.whole("groups", group, 1, 4) for group in groups]
+    if not chosen:
+        raise ValueError("`groups` must have at least one group, got none")
+    bins = checks.whole("bins", bins, 2)
+    states, actions, buses, increments = [], [], [], []
+    lines = resources.files(__name__).joinpath("buses.csv").read_text().splitlines()[1:]
+    for number, line in enumerate(lines):
+        group, _, first, second, *miles = map(int, line.split(","))
+        if group not in chosen:
+            continue
+        odometer = np.cumsum(miles)
+        engine = np.zeros(len(odometer), np.int64)
+        for replacement in (first, second):
+            engine += (odometer >= replacement) & (replacement > 0)
+        since = odometer - np.choose(engine, [0, first, second])
+        bin_of = np.clip(np.ceil(since * bins / MILES).astype(np.int64), 1, bins)
+        replaced = np.append(np.diff(engine), 0)
+        started = np.where(replaced > 0, 0, bin_of)[:-1]  # a new engine has run 0 miles
+        states.append(bin_of[1:] - 1)  # the first month is left out, as in Rust
+        actions.append(replaced[1:])
+        buses.append(np.full(len(odometer) - 1, number))
+        increments.append(bin_of[1:] - started)
+    counts = np.bincount(np.concatenate(increments)).astype(np.int32)
+    demonstrations = Demonstrations.from_arrays(
+        np.concatenate(states), np.concatenate(actions), episodes=np.concatenate(buses)
+    )
+    steps = np.arange(len(counts))
+    keep = np.minimum(np.arange(bins)[:, None] + steps, bins - 1)
+    successors = np.stack([keep, np.broadcast_to(np.minimum(steps, bins - 1), keep.shape)], 1)
+    probabilities = np.broadcast_to(counts / counts.sum(), successors.shape)
+    mdp = MDP(successors, probabilities, np.zeros((bins, 2)), discount)
+    return Zurcher(mdp, demonstrations, Linear(_features(bins), ["RC", "theta"]), counts)
+
+
+def _features(bins: int) -> Floats:
+    features = np.zeros((bins, 2, 2))
+    features[:, REPLACE, 0] = -1.0
+    features[:, KEEP, 1] = -0.001 * np.arange(bins)
+    return features
