@@ -37,6 +37,7 @@ from mellowmax import (
 from mellowmax.environments.gymnasium import MultiPassengerTaxi
 from mellowmax.explorer import write_page
 from mellowmax.explorer.gallery import compute_taxi
+from mellowmax.games import Game, equilibria, trace
 from mellowmax.mdp import multi_passenger_taxi
 from mellowmax.planning import solve
 
@@ -121,6 +122,26 @@ def policies(axes: plt.Axes) -> None:
     axes.set_title("How often each policy takes the worse of two actions")
 
 
+def branches(whole: plt.Axes, near: plt.Axes) -> None:
+    """A zero-sum game with one logit equilibrium, and three of mellowmax at a parameter near 1."""
+    game = Game.zero_sum([[10, -10], [-12, 10], [88, -558]])
+    curves = {"boltzmann": Boltzmann, "mellowmax": Mellowmax}
+    curves = {name: trace(game, one, [0.0, 2.0], step=0.005) for name, one in curves.items()}
+    for axes, ends in ((whole, (0.0, 2.0)), (near, (0.95, 1.1))):
+        for name, branch in curves.items():
+            left = [point.profile[1][0] for point in branch.points]
+            label = "logit" if name == "boltzmann" else name
+            axes.plot(branch.parameters, left, **STYLE[name], label=label)
+        for point in equilibria(game, Mellowmax(1.0)):
+            fill = STYLE["mellowmax"]["color"] if point.stable else "white"
+            place = (point.parameter, point.profile[1][0])
+            axes.plot(*place, "o", color=STYLE["mellowmax"]["color"], markerfacecolor=fill)
+        axes.set(xlabel="parameter", xlim=ends)
+    near.set(ylim=(0.47, 0.54), title="Near 1; a white dot is not stable")
+    whole.set(ylabel="probability of left", title="The principal branch")
+    whole.legend(frameon=False)
+
+
 def save(figure: plt.Figure, name: str) -> None:
     """As SVG and PNG."""
     for axes in figure.axes:
@@ -182,6 +203,9 @@ def main() -> None:
     figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
     policies(axes)
     save(figure, "policies")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    branches(left, right)
+    save(figure, "game_branches")
     taxi = MultiPassengerTaxi(render_mode="rgb_array")
     taxi.reset(seed=0)
     Image.fromarray(taxi.render()).save(IMAGES / "taxi.png")

@@ -22,8 +22,11 @@ ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    """One directory for all: later commands read what earlier ones wrote."""
-    return tmp_path_factory.mktemp("here")
+    """One directory for all, with the page's game: later commands read what earlier ones wrote."""
+    directory = tmp_path_factory.mktemp("here")
+    [(name, game)] = re.findall(r"such as `(\w+\.nfg)`:\n\n```text\n(.*?)```", PAGE, re.DOTALL)
+    (directory / name).write_text(game)
+    return directory
 
 
 @pytest.mark.parametrize(("command", "said"), COMMANDS, ids=[command for command, _ in COMMANDS])

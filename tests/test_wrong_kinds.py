@@ -19,7 +19,17 @@ import pytest
 
 import mellowmax as mm
 from helpers.libraries import torch
-from mellowmax import deep, experiments, explorer, learning, mdp, planning, properties, report
+from mellowmax import (
+    deep,
+    experiments,
+    explorer,
+    games,
+    learning,
+    mdp,
+    planning,
+    properties,
+    report,
+)
 from mellowmax.environments import acrobot, fleet, gymnax, lunar_lander, tabular, taxi, two_state
 from mellowmax.environments import gymnasium as of_gymnasium
 from mellowmax.planning import batch
@@ -51,7 +61,7 @@ FINE = {
     "checkpoint directory name out path text title version": {"text"},
     "blocks entries finished items names states values": {"empty"},
     "missing": {"empty", "texts", "dict"},
-    "action_labels state_labels": {"texts"},
+    "action_labels players state_labels": {"texts"},
     "key seed": {"huge"},
 }
 """Which of these may be right for arguments of these names: a parameter may be an array, and what a
@@ -135,6 +145,22 @@ def of_planning():
     yield batch.value_iteration, several
 
 
+def of_games():
+    game = games.Game.zero_sum(np.eye(2))
+    payoffs = np.ones((2, 3, 2, 2))
+    yield games.Game, {"payoffs": [np.eye(2), np.eye(2)]}
+    yield games.Game.symmetric, {"payoffs": np.eye(2)}
+    yield games.Game.zero_sum, {"payoffs": np.eye(2)}
+    yield games.Game.load, {"path": "file.nfg"}
+    yield game.save, {"path": "file.nfg"}
+    yield game.action_values, {"profile": POLICY}
+    yield games.trace, {"game": game, "family": mm.Boltzmann, "parameters": [0.0, 1.0]}
+    yield games.equilibria, {"game": game, "softmax": SOFTMAX}
+    yield games.level_k, {"game": game, "softmax": SOFTMAX}
+    yield games.fit, {"games": game, "counts": [[1, 2], [3, 4]], "family": mm.Boltzmann}
+    yield games.batch.principal, {"payoffs": payoffs, "softmax": SOFTMAX}
+
+
 def of_environments():
     yield acrobot.params, {}
     yield lunar_lander.params, {}
@@ -203,6 +229,7 @@ FAMILIES = (
     of_softmaxes,
     of_mdps,
     of_planning,
+    of_games,
     of_environments,
     of_learning,
     of_deep,
@@ -251,15 +278,16 @@ def test_a_wrong_kind_is_one_sentence_about_the_argument(family, tmp_path, monke
 
 
 RESULTS = """
-AverageSolution BatchFixedPoints Branch CellProgress Claim DeepResult Dqn DqnState Entry Episodes
-EvaluateProgress Evaluation Finding FiniteHorizonSolution Finished FixedPoint FixedPoints Fold
-GymnaxEnvironment Learner Params Plan Properties Reinforce ReinforceState Replay SavedPolicy
+AverageSolution BatchEquilibria BatchFixedPoints Branch CellProgress Claim DeepResult Dqn DqnState
+Entry Episodes Equilibria Equilibrium EvaluateProgress Evaluation Finding FiniteHorizonSolution
+Finished Fit FixedPoint FixedPoints Fold GymnaxEnvironment HumanPlay Learner Params Plan PlayedGame
+Properties Reinforce ReinforceState Replay SavedPolicy
 Simulation Solution SolveProgress TabularResult Trace TrainProgress VectorField Verdict
 """
 """Classes whose objects are made here, and only read by a caller."""
 TRACED = {"launch", "move", "named", "observe", "reset", "start", "step"}
 """Functions of an environment that are compiled: what they are given has no value yet."""
-NO_ARGUMENTS = {"exhibits", "main", "taxi"}
+NO_ARGUMENTS = {"exhibits", "human_play", "main", "taxi"}
 
 
 def is_record(one):

@@ -66,6 +66,7 @@ def test_h_is_help(name):
     [
         ((), "[OPTIONS] <COMMAND> [ARGS]..."),
         (("solve",), "[OPTIONS] <MODEL>"),
+        (("play",), "[OPTIONS] <GAME>"),
         (("train",), "[OPTIONS] <ENV>"),
         (("evaluate",), "[OPTIONS] <CHECKPOINT> [ENV]"),
         (("show",), "[OPTIONS] <FILE>"),
@@ -121,6 +122,8 @@ def asked(typed):
         ("reproduce fig2 fig1", {"fig11"}),
         ("reproduce fig2 --scale ", {"quick", "paper"}),
         ("solve ", {"cart/", "lake.npz", "results/"}),
+        ("play ", {"cart/", "hunt.nfg", "results/"}),
+        ("play hunt.nfg --trace ", {"cart/", "hunt.svg", "results/"}),
         ("explore l", {"lake.npz"}),
         ("show ", {"cart/", "lake.npz", "results/"}),
         ("show c", {"cart/", "cart/runs-00000.npz"}),
@@ -141,7 +144,16 @@ def test_a_shell_gets_its_completion(tmp_path, monkeypatch, typed, offered):
     monkeypatch.chdir(tmp_path)
     for name in ("cart", "results"):
         (tmp_path / name).mkdir()
-    files = ("cart/runs-00000.npz", "lake.npz", "lake.csv", "lake.gif", "page.html", ".hidden.npz")
+    files = (
+        "hunt.nfg",
+        "hunt.svg",
+        "cart/runs-00000.npz",
+        "lake.npz",
+        "lake.csv",
+        "lake.gif",
+        "page.html",
+        ".hidden.npz",
+    )
     for name in (*files, *(["two words.npz"] if "two" in typed else [])):
         (tmp_path / name).touch()
     done = CliRunner().invoke(app, env=asked(typed), prog_name="mellowmax")

@@ -23,7 +23,7 @@ heavy = {"jax", "matplotlib", "pandas", "pyarrow", "scipy", "gymnasium"}
 print(heavy & set(sys.modules), file=sys.stderr)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    for name in ("solve", "train", "evaluate", "reproduce", "report"):
+    for name in ("solve", "play", "train", "evaluate", "reproduce", "report"):
         assert f" {name} " in done.stdout
     assert done.stderr == "set()\n"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from helpers.known_games import OCHS, STAG_HUNT
-from mellowmax import Boltzmann, EpsilonGreedy, Mellowmax
+from mellowmax import Boltzmann, EpsilonGreedy, FreeEnergy, Mellowmax
 from mellowmax.games import Game, batch, trace
 
 
@@ -33,6 +33,16 @@ def test_each_game_can_have_a_parameter():
     found = batch.principal(payoffs, Mellowmax([1.0, 2.0, 3.0]))
     row = [0.54949984, 0.58610226, 0.60735398]
     np.testing.assert_allclose(found.profile[0][:, 0], row, atol=1e-8)
+
+
+def test_a_prior(rng):
+    payoffs = rng.random((2, 4, 3, 3))
+    softmax = FreeEnergy(20.0, prior=[0.6, 0.3, 0.1])
+    found = batch.principal(payoffs, softmax)
+    for k in range(4):
+        branch = trace(Game(payoffs[:, k]), lambda p: FreeEnergy(p, prior=[6, 3, 1]), [0.0, 20.0])
+        for own, rows in zip(branch.at(20.0)[0].profile, found.profile, strict=True):
+            np.testing.assert_allclose(rows[k], own, rtol=0, atol=1e-12)
 
 
 def test_a_game_does_not_wait_for_the_slowest(rng, monkeypatch):

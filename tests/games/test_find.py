@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from helpers.known_games import CONSTANT_SUM, IDENTITY, OCHS, STAG_HUNT, THREE_BY_TWO, of_three
-from mellowmax import Boltzmann, Mean, Mellowmax
+from mellowmax import Boltzmann, FreeEnergy, LogSumExp, Mean, Mellowmax
 from mellowmax.games import Game, equilibria
 from mellowmax.games.policy_jacobian import policy_and_jacobian
 from mellowmax.softmax import Softmax
@@ -83,6 +83,10 @@ REASONS = [
     (OCHS, Mellowmax(500.0), "Only one of two players"),
     (STAG_HUNT, Boltzmann(20.0), "A bound on the second derivative"),
     (STAG_HUNT, Mellowmax(60.0), "A bound on the second derivative"),
+    (STAG_HUNT, Mellowmax(60.0, prior=[3.0, 1.0]), "A bound on the second derivative"),
+    (STAG_HUNT, FreeEnergy(20.0, prior=[1.0, 3.0]), "A bound on the second derivative"),
+    (CONSTANT_SUM, FreeEnergy(50.0, prior=[1.0, 3.0]), "A zero-sum game"),
+    (STAG_HUNT, LogSumExp(0.9), "contract"),
 ]
 
 
@@ -158,9 +162,19 @@ def test_a_softmax_of_ones_own():
             np.testing.assert_allclose(own, Trembling(20.0).policy(values), atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "softmax", [Boltzmann(2.0), Mellowmax(3.0), Mellowmax(-40.0), Mellowmax([5.0, 1.0])]
-)
+PRIOR = [0.5, 0.2, 0.2, 0.1]
+SMOOTH = [
+    Boltzmann(2.0),
+    Mellowmax(3.0),
+    Mellowmax(-40.0),
+    Mellowmax([5.0, 1.0]),
+    Mellowmax(5.0, prior=PRIOR),
+    LogSumExp(2.0),
+    FreeEnergy(2.0, prior=PRIOR),
+]
+
+
+@pytest.mark.parametrize("softmax", SMOOTH, ids=str)
 @pytest.mark.parametrize("mask", [None, [[True, True, True, True], [True, False, True, True]]])
 def test_the_jacobian_of_a_policy_is_its_slope(softmax, mask, rng):
     where = None if mask is None else np.array(mask)

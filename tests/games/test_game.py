@@ -9,25 +9,8 @@ import re
 import numpy as np
 import pytest
 
+from helpers.known_games import OUTCOMES
 from mellowmax.games import Game
-
-OUTCOMES = """NFG 1 R "A game of \\"three\\"" { "Ann" "Bob" "Cy" }
-
-{ { "up" "down" }
-{ "left" "right" }
-{ "1" "2" }
-}
-"What is said
-of it"
-
-{
-{ "first" 9, 8, 12 }
-{ "" 1/2, .25 -3e-1 }
-}
-1 0 2 0
-0 0 0 2
-"""
-
 
 EYE = Game.zero_sum(np.eye(2))
 

@@ -32,7 +32,9 @@ from PIL import Image
 
 from helpers import miniature
 from helpers.file_readers import RESUMED, Readers, train
+from helpers.known_games import OUTCOMES, STAG_HUNT
 from mellowmax import Mellowmax
+from mellowmax.cli.branches import TITLE
 from mellowmax.cli.gif import COMMENT
 from mellowmax.experiments import plan, run
 from mellowmax.mdp import MDP, chain, two_state
@@ -115,6 +117,9 @@ def originals(directory):
     run(fig9, lambda progress: None)
     picture = Image.new("P", (8, 8))
     picture.save(directory / "film.gif", comment=COMMENT)
+    STAG_HUNT.save(directory / "game-0.nfg")
+    (directory / "game-1.nfg").write_text(OUTCOMES)
+    (directory / "picture.svg").write_text(f"<svg><title>{TITLE}</title></svg>")
     (directory / "run.json").write_text('{"scale": "quick"}')
     (directory / "lock.json").write_text('{"process": 7, "host": "here"}')
     (directory / "seconds.txt").write_text("7.5")
@@ -128,6 +133,8 @@ def originals(directory):
         "record": [directory / "run.json"],
         "lock": [directory / "lock.json"],
         "clock": [directory / "seconds.txt"],
+        "game": sorted(directory.glob("game-*.nfg")),
+        "picture": [directory / "picture.svg"],
     }
     return {kind: [path.read_bytes() for path in paths] for kind, paths in files.items()}, cell
 
@@ -148,6 +155,8 @@ def crafted(number, seed, every):
         change = change_table
     elif kind == "film":
         change = change_picture
+    elif kind in ("game", "picture"):
+        change = change_tokens
     elif kind in ("model", "solution", *RESUMED):
         change = change_archive
     with np.errstate(all="ignore"):
@@ -342,6 +351,16 @@ def change_text(rng, data):
     """Change a small file of JSON or of one number."""
     texts = [changed_json(rng, data.decode()), *JSON_VALUES, *TEXTS, *map(str, NUMBERS)]
     return one_of(rng, [texts[0]] * len(texts) + texts).encode("utf-8", "surrogatepass"), ["text"]
+
+
+def change_tokens(rng, data):
+    """Change a file of words: some of them are missing, doubled, or others."""
+    words = data.decode().split(" ")
+    for _ in range(rng.integers(1, 4)):
+        at = rng.integers(len(words))
+        other = one_of(rng, [*TEXTS, *map(str, NUMBERS), "{", "}", '"', '""', ",", "NFG", "1/0"])
+        words[at] = one_of(rng, ["", f"{words[at]} {words[at]}", other, f'"{other}"'])
+    return " ".join(words).encode("utf-8", "surrogatepass"), ["words"]
 
 
 def change_picture(rng, data):

@@ -16,8 +16,10 @@ from pathlib import Path
 
 from helpers.commands import call
 from mellowmax import deep
+from mellowmax.cli.branches import check_picture
 from mellowmax.cli.gif import check_film
 from mellowmax.experiments.store import read_cell
+from mellowmax.games import Game
 from mellowmax.mdp import MDP
 from mellowmax.planning.solution import read_fields
 
@@ -95,6 +97,19 @@ class Readers:
         read = shown(done)
         assert (path.read_bytes() == data) != read
         return read
+
+    def game_load(self, data):
+        return said_of(self.put(data, "game.nfg"), Game.load)
+
+    def game_play(self, data):
+        return shown(call("play", self.put(data, "game.nfg"), "--parameter", 2))
+
+    def game_play_json(self, data):
+        return json_shown(call("play", self.put(data, "game.nfg"), "--parameter", 2, "--json"))
+
+    def picture_replaced(self, data):
+        path = self.put(data, "picture.svg")
+        return said_of(path, lambda path: check_picture("--trace", path, force=False))
 
     def checkpoint_load(self, algorithm, data):
         path = self.put(data, algorithm, "runs-00000.npz")

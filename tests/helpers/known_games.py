@@ -23,3 +23,22 @@ def of_three():
     payoffs[:, 1, 1, 0] = 9, 8, 2
     payoffs[:, 1, 0, 1] = payoffs[:, 0, 1, 1] = 3, 4, 6
     return Game(payoffs)
+
+
+OUTCOMES = """NFG 1 R "A game of \\"three\\"" { "Ann" "Bob" "Cy" }
+
+{ { "up" "down" }
+{ "left" "right" }
+{ "1" "2" }
+}
+"What is said
+of it"
+
+{
+{ "first" 9, 8, 12 }
+{ "" 1/2, .25 -3e-1 }
+}
+1 0 2 0
+0 0 0 2
+"""
+"""A file in the outcome format."""

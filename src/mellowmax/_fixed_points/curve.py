@@ -30,10 +30,10 @@ __all__ = [
     "Path",
     "Point",
     "Range",
+    "SLACK",
     "Slope",
     "branch_crossings",
     "crossings",
-    "farthest",
     "follow",
     "with_folds",
 ]
@@ -44,6 +44,8 @@ Point: TypeAlias = Floats
 Slope: TypeAlias = Callable[[Floats, float, Floats], Floats]
 """From a vector, a parameter and the Jacobian there to the derivative of `F` by the parameter."""
 
+SLACK = (0.65, 0.002)
+"""The corrector may end off a step by the first times the tangent's turn, plus the second."""
 _SHORTEST = 1e-10  # a step that must be shorter than this is an error
 _KINK = 1e-6  # a step shorter than this may pass a corner, or a crossing of branches
 _MOST_POINTS = 20_000
@@ -62,27 +64,30 @@ class Range:
 
     def level(self, parameters: Floats | float) -> Floats:
         """The levels of parameters."""
-        bent, first, last = (self._bent(p) for p in (parameters, self.first, self.last))
-        return (bent - first) / (last - first)
+        return np.asarray((self._spaced(parameters) - self._begin) / self.span)
 
     def parameter(self, level: float) -> float:
         """The parameter of a level."""
-        first, last = (1 - level) * self._bent(self.first), level * self._bent(self.last)
-        if level in (0, 1) or not self.size:
-            return float(self.first if level == 0 else self.last if level == 1 else first + last)
-        return float(np.sinh(first + last)) / self.size
+        if level in (0, 1):
+            return self.last if level else self.first
+        spaced = self._begin + level * self.span
+        return float(math.sinh(spaced) / self.size if self.size else spaced)
 
     @functools.cached_property
     def span(self) -> float:
         """The length of the range in what is evenly spaced."""
-        return float(self._bent(self.last) - self._bent(self.first))
+        return float(self._spaced(self.last)) - self._begin
+
+    @functools.cached_property
+    def _begin(self) -> float:
+        return float(self._spaced(self.first))
+
+    def _spaced(self, parameters: Floats | float) -> Floats:
+        return np.asarray(np.arcsinh(self.size * parameters) if self.size else parameters)
 
     def rise(self, parameter: float) -> float:
         """The derivative of the parameter by its level, at a parameter."""
         return self.span * math.hypot(1.0, self.size * parameter) / (self.size or 1.0)
-
-    def _bent(self, parameters: Floats | float) -> Floats:
-        return np.asarray(np.arcsinh(self.size * parameters) if self.size else parameters)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -243,7 +248,7 @@ def follow(curve: Curve, start: Point, way: int, longest: float) -> Path:
             apart, alike = _distance(following, guess), float(turned @ tangent)
             if apart <= taken / 2 and (
                 taken < _KINK
-                or (new_sign == sign and alike > 0.95 and apart <= taken * farthest(alike))
+                or (new_sign == sign and alike > 0.95 and apart <= taken * _farthest(alike))
             ):
                 if new_sign != sign and not leaves:
                     crossed.append((point, following))
@@ -265,13 +270,13 @@ def follow(curve: Curve, start: Point, way: int, longest: float) -> Path:
     )
 
 
-def farthest(alike: Floats | float) -> Floats:
+def _farthest(alike: float) -> float:
     """How far the corrector may end from the end of a step, as a share of the step.
 
     On a smooth curve it is half the angle between the tangents, whose cosine is given; a step onto
     another curve nearby is off by more.
     """
-    return np.asarray(0.65 * np.arccos(np.clip(alike, -1.0, 1.0)) + 0.002)
+    return SLACK[0] * math.acos(min(alike, 1.0)) + SLACK[1]
 
 
 def _distance(a: Point, b: Point) -> float:

@@ -18,11 +18,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._common import checks
-from .._fixed_points.curve import farthest
+from .._fixed_points.curve import SLACK
 from .._typing import ArrayLike, Bools, Floats, Integers
 from ..softmax import Softmax
-from .game import Profile
+from .game import Profile, of_each_player
 from .policy_jacobian import check_smooth, policy_and_jacobian
 from .responses import Payoffs
 from .trace import LONGEST, STEP
@@ -76,7 +75,7 @@ def principal(payoffs: Sequence[ArrayLike], softmax: Softmax) -> BatchEquilibria
         >>> bool(equilibria.residual.max() < 1e-12)
         True
     """
-    arrays = [checks.numbers(f"payoffs[{i}]", payoff) for i, payoff in enumerate(payoffs)]
+    arrays = of_each_player("payoffs", payoffs)
     n = len(arrays)
     shape = arrays[0].shape if arrays else ()
     if n < 2 or any(array.shape != shape for array in arrays) or len(shape) != n + 1:
@@ -213,8 +212,9 @@ class _Lanes:
     def at_the_start(cls, which: Integers, games: _Games) -> Self:
         """At the centroid, where the level is 0."""
         payoffs, n = games.payoffs, len(which)
-        uniform = np.broadcast_to(payoffs.uniform, (n, *payoffs.uniform.shape))
-        point = np.concatenate([payoffs.values(uniform), np.zeros((n, 1))], axis=-1)
+        zero = payoffs.rows(np.zeros_like(payoffs.low))
+        centroid = np.asarray(games.softmax.policy(zero, where=payoffs.allowed))
+        point = np.concatenate([payoffs.values(centroid), np.zeros((n, 1))], axis=-1)
         upwards = np.zeros_like(point)
         upwards[:, -1] = 1.0
         tangent, sign = _tangent(games.linearised(point)[1], upwards)
@@ -238,7 +238,7 @@ class _Lanes:
         turned, sign = _tangent(matrix, self.tangent)
         alike = (turned * self.tangent).sum(-1)
         apart = np.linalg.norm(point - guess, axis=-1)
-        near = apart <= taken * farthest(alike)
+        near = apart <= taken * (SLACK[0] * np.arccos(np.clip(alike, -1.0, 1.0)) + SLACK[1])
         ok &= apart <= taken / 2
         ok &= (taken < _KINK) | ((sign == self.sign) & (alike > 0.95) & near)
         self.point[ok], self.tangent[ok], self.sign[ok] = point[ok], turned[ok], sign[ok]

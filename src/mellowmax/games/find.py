@@ -9,7 +9,6 @@ equilibria are proved to be all.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -21,6 +20,7 @@ from .._fixed_points.search import Search
 from .._typing import Floats
 from ..softmax import Softmax
 from .equilibrium import Equilibria, Equilibrium, Setting
+from .family import family_of, parameter_of
 from .game import Game
 from .policy_jacobian import check_smooth
 from .responses import Response
@@ -108,18 +108,11 @@ def _as_equilibria(
     complete: bool,
     reason: str,
 ) -> Equilibria:
-    parameter = _parameter(softmax)[1]
+    parameter = parameter_of(softmax)
     points = (Equilibrium(softmax, parameter, setting, one.value) for one in found)
     size = float(setting.payoffs.size) or 1.0
     ordered = sorted(points, key=lambda point: tuple((point.values / size).round(9).tolist()))
     return Equilibria(tuple(ordered), complete, reason)
-
-
-def _parameter(softmax: Softmax) -> tuple[str, float]:
-    """The name and the value of its parameter: the first field, if that is a number."""
-    fields = dataclasses.fields(softmax) if dataclasses.is_dataclass(softmax) else ()
-    value = getattr(softmax, fields[0].name) if fields else np.nan
-    return (fields[0].name, value) if isinstance(value, float) and fields else ("", np.nan)
 
 
 def _pure(setting: Setting, seed: int) -> Floats:
@@ -138,15 +131,11 @@ def _principal(setting: Setting, softmax: Softmax) -> tuple[list[Floats], str]:
 
     And a sentence, if the branch cannot be followed.
     """
-    name, parameter = _parameter(softmax)
-    if not name or parameter == 0:
+    parameter = parameter_of(softmax)
+    if math.isnan(parameter) or parameter == 0:
         return [], ""
     try:
-        branch = trace(
-            setting.game,
-            lambda p: dataclasses.replace(softmax, **{name: p}),  # type: ignore[type-var]
-            [0.0, parameter],
-        )
+        branch = trace(setting.game, family_of(softmax), [0.0, parameter])
     except (RuntimeError, ValueError) as error:
         return [], f" The principal branch was not followed: {error}."
     return [np.array([point._vector for point in branch.at(parameter)])], ""

@@ -22,11 +22,11 @@ from .._fixed_points.curve import Range
 from .._fixed_points.maps import read_only
 from .._typing import Floats
 from ..softmax import Softmax
+from .family import Family
 from .game import Game
 from .models import Likelihood, level, quantal_level_k, quantal_response
 from .observations import Observations
 from .policy_jacobian import check_smooth
-from .trace import Family
 
 __all__ = ["MODELS", "Fit", "fit"]
 
@@ -170,11 +170,10 @@ class _Table(NamedTuple):
     levels: Floats  # [K]
     values: Floats  # [K, G]
 
-    def spline(self) -> Any:
-        """A function of the level, `[G]`."""
-        from scipy.interpolate import CubicSpline
-
-        return CubicSpline(self.levels, self.values)
+    def around(self, best: int) -> tuple[float, float]:
+        """The levels next to one of them."""
+        last = len(self.levels) - 1
+        return float(self.levels[max(best - 1, 0)]), float(self.levels[min(best + 1, last)])
 
 
 def _fit_one(model: str, observed: Observations, up_to: Callable[[float], Likelihood]) -> Fit:
@@ -204,7 +203,7 @@ def _fit_one(model: str, observed: Observations, up_to: Callable[[float], Likeli
 
     total = table.values.sum(1)
     best = int(total.argmax())
-    at, top = _maximum(objective, levels[max(best - 1, 0)], levels[min(best + 1, len(levels) - 1)])
+    at, top = _maximum(objective, *table.around(best), 1e-10)
     if total[best] >= top:  # at an end
         at, top = float(levels[best]), float(total[best])
     notes = observed.notes
@@ -231,7 +230,7 @@ def _fit_one(model: str, observed: Observations, up_to: Callable[[float], Likeli
         read_only(likelihood(ends.parameter(at))),
         read_only(observed.uniform),
         notes,
-        functools.partial(_left_out_of_one, table),
+        functools.partial(_left_out_of_one, likelihood, table),
     )
 
 
@@ -250,11 +249,14 @@ def _flat(model: str, observed: Observations, values: Floats) -> Fit:
     )
 
 
-def _maximum(objective: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+def _maximum(
+    objective: Callable[[float], float], low: float, high: float, within: float
+) -> tuple[float, float]:
+    """Where a function is largest between two numbers, and its value there."""
     from scipy.optimize import minimize_scalar
 
     found = minimize_scalar(
-        lambda x: -objective(x), bounds=(low, high), method="bounded", options={"xatol": 1e-10}
+        lambda x: -objective(x), bounds=(low, high), method="bounded", options={"xatol": within}
     )
     # Near its top a function is flat to rounding: its slope, from farther away, is not.
     h, x = (high - low) / 20, float(found.x)
@@ -283,20 +285,22 @@ def _where_it_falls(
     return ends[0], ends[1]
 
 
-def _left_out_of_one(table: _Table) -> Floats:
-    """Each game's log-likelihood where that of the others is largest, from the table."""
-    spline = table.spline()
-    fine = np.unique(
-        np.concatenate(
-            [
-                np.linspace(a, b, 20)
-                for a, b in zip(table.levels[:-1], table.levels[1:], strict=True)
-            ]
-        )
-    )
-    values = spline(fine)
-    others = values.sum(1)[:, None] - values
-    return np.array([float(values[k, g]) for g, k in enumerate(others.argmax(0))])
+def _left_out_of_one(likelihood: Likelihood, table: _Table) -> Floats:
+    """Each game's log-likelihood where that of the others is largest."""
+    result = []
+    for game in range(table.values.shape[1]):
+
+        def objective(x: float, game: int = game) -> float:
+            values = likelihood(table.range.parameter(x))
+            return float(values.sum() - values[game])
+
+        others = table.values.sum(1) - table.values[:, game]
+        best = int(others.argmax())
+        at, top = _maximum(objective, *table.around(best), 1e-6)
+        if others[best] > top:
+            at = float(table.levels[best])
+        result.append(likelihood(table.range.parameter(at))[game])
+    return np.array(result)
 
 
 def _fit_levels(observed: Observations, family: Family) -> Fit:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from .._fixed_points.maps import read_only
 from .._typing import ArrayLike, Floats, Shape
 from . import nfg
 
-__all__ = ["Game", "Profile"]
+__all__ = ["Game", "Profile", "of_each_player"]
 
 Profile = tuple[Floats, ...]
 """The probabilities of each player's actions."""
@@ -67,12 +67,13 @@ class Game:
         players: Sequence[str] | None = None,
         actions: Sequence[Sequence[str]] | None = None,
     ) -> None:
-        arrays = [checks.numbers(f"payoffs[{i}]", payoff) for i, payoff in enumerate(payoffs)]
+        arrays = of_each_player("payoffs", payoffs)
         n, shape = len(arrays), arrays[0].shape if arrays else ()
         if n < 2:
             raise ValueError(f"`payoffs` must be arrays of two players or more, got {n}")
-        names = tuple(str(i + 1) for i in range(n)) if players is None else tuple(players)
-        if len(names) != n or not all(isinstance(name, str) for name in names):
+        named = [str(i + 1) for i in range(n)] if players is None else players
+        names = tuple(checks.instances("players", named, str, "a name for each player"))
+        if len(names) != n:
             raise ValueError(f"`players` must be a name for each of {n} players, got {players!r}")
         called = tuple(map(_called, names))
         for name, array in zip(called, arrays, strict=True):
@@ -87,7 +88,7 @@ class Game:
         if actions is None:
             labels = tuple(tuple(str(a + 1) for a in range(count)) for count in shape)
         else:
-            labels = tuple(tuple(own) for own in actions)
+            labels = _labels(actions)
             if tuple(map(len, labels)) != shape:
                 got = " and ".join(str(len(own)) for own in labels)
                 raise ValueError(
@@ -185,7 +186,7 @@ class Game:
         Raises:
             ValueError: if it is none of this game.
         """
-        mixed = tuple(checks.numbers(f"profile[{i}]", own) for i, own in enumerate(profile))
+        mixed = tuple(of_each_player("profile", profile))
         if tuple(own.shape for own in mixed) != tuple((count,) for count in self.shape):
             got = " and ".join(str(own.shape) for own in mixed)
             raise ValueError(
@@ -209,6 +210,26 @@ class Game:
     def __repr__(self) -> str:
         title = f", {self.title!r}" if self.title else ""
         return f"Game({' x '.join(map(str, self.shape))}{title})"
+
+
+def of_each_player(name: str, values: object) -> list[Floats]:
+    """An array of numbers for each player."""
+    rule = "an array of numbers for each player"
+    if isinstance(values, str | dict) or not np.iterable(values):
+        raise TypeError(f"`{name}` must be {rule}, got {shown(values)}")
+    return [checks.numbers(name, one) for one in cast(Iterable[object], values)]
+
+
+def _labels(actions: object) -> tuple[tuple[str, ...], ...]:
+    """The names of each player's actions."""
+    try:
+        labels = tuple(tuple(own) for own in cast(Iterable[Iterable[str]], actions))
+    except TypeError:
+        labels = ((),)
+    if not all(labels) or not all(isinstance(name, str) for own in labels for name in own):
+        rule = "`actions` must be names of the actions for each player"
+        raise TypeError(f"{rule}, got {shown(actions)}")
+    return labels
 
 
 def _called(name: str) -> str:

@@ -44,6 +44,8 @@ def level_k(game: Game, softmax: Softmax | Sequence[Softmax], k: int | None = No
     rule = "a Softmax such as Mellowmax(5.0), or a list of one for each level"
     given = [softmax] if isinstance(softmax, Softmax) else softmax
     levels = checks.instances("softmax", given, Softmax, rule)
+    if not levels:
+        raise ValueError(f"`softmax` must be {rule}, got none")
     if isinstance(softmax, Softmax):
         levels = levels * checks.whole("k", 1 if k is None else k, 0)
     elif k is not None and checks.whole("k", k, 0) != len(levels):

@@ -15,9 +15,10 @@ import numpy as np
 
 from .._typing import Floats
 from ..softmax import Softmax
+from .family import Family
 from .observations import Block, Observations
 from .responses import Response
-from .trace import Family, trace
+from .trace import trace
 
 __all__ = ["Likelihood", "level", "quantal_level_k", "quantal_response"]
 

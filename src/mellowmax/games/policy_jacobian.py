@@ -1,8 +1,9 @@
 """The derivatives of policies, by which equilibria are found and followed.
 
-Boltzmann's policy has the derivative `beta (diag(pi) - pi pi')`. Mellowmax's is a Boltzmann policy
-whose inverse temperature `b` moves with the values. With the deviations `d = q - mm(q)`, their
-variance `V` under the policy, and the weights `w` of mellowmax's gradient,
+Boltzmann's policy has the derivative `beta (diag(pi) - pi pi')`, with a prior or without.
+Mellowmax's is a Boltzmann policy whose inverse temperature `b` moves with the values. With the
+deviations `d = q - mm(q)`, their variance `V` under the policy, and the weights `w` of mellowmax's
+gradient,
 
     db/dq_j = (w_j - pi_j - b pi_j d_j) / V
     dpi_i/dq_j = b pi_i (delta_ij - pi_j) + pi_i d_i db/dq_j
@@ -22,10 +23,12 @@ import numpy as np
 from .._common import checks
 from .._common.extras import needed_by
 from .._typing import Bools, Floats
-from ..softmax import Boltzmann, Mean, Mellowmax, Softmax
+from ..softmax import Boltzmann, FreeEnergy, LogSumExp, Mean, Mellowmax, Softmax
 
-__all__ = ["check_smooth", "policy_and_jacobian"]
+__all__ = ["LOGIT", "check_smooth", "policy_and_jacobian"]
 
+LOGIT = (Boltzmann, LogSumExp, FreeEnergy)
+"""The softmaxes with Boltzmann's policy, with a prior or without."""
 _BLOCK = 128
 
 _TIED = 1e-7  # omega times the range of a row, below which its values are taken for equal
@@ -60,7 +63,7 @@ def policy_and_jacobian(softmax: Softmax, q: Floats, where: Bools | None) -> tup
         q: action values, `[..., A]`.
         where: the actions that count.
     """
-    if isinstance(softmax, Boltzmann):
+    if isinstance(softmax, LOGIT):
         policy = np.asarray(softmax.policy(q, where=where))
         return policy, _at_a_temperature(policy, softmax.beta)
     if isinstance(softmax, Mellowmax):
@@ -74,14 +77,18 @@ def policy_and_jacobian(softmax: Softmax, q: Floats, where: Bools | None) -> tup
 def _at_a_temperature(policy: Floats, beta: Any) -> Floats:
     """The Jacobian of `exp(beta q)`, normalised, at a fixed `beta`."""
     scaled = policy * np.asarray(beta)[..., None]
-    return np.asarray(scaled[..., :, None] * (np.eye(policy.shape[-1]) - policy[..., None, :]))
+    return np.asarray(scaled[..., :, None] * (_eye(policy.shape[-1]) - policy[..., None, :]))
+
+
+_eye = functools.cache(np.eye)
 
 
 def _mellowmax(softmax: Mellowmax, q: Floats, where: Bools | None) -> tuple[Floats, Floats]:
     log_policy = np.asarray(softmax.log_policy(q, where=where))
     policy = np.exp(log_policy)
     there = policy > 0
-    finite = np.where(there, log_policy, 0.0)
+    prior = 1.0 if softmax.prior is None else np.asarray(softmax.prior, np.float64)
+    finite = np.where(there, log_policy - np.log(np.where(there, prior, 1.0)), 0.0)
     values = np.where(there, q, (policy * q).sum(-1, keepdims=True))
     best, worst = values.argmax(-1)[..., None], values.argmin(-1)[..., None]
     width, rise = (

@@ -1,17 +1,17 @@
 """A branch of equilibria, followed through the parameter of a softmax.
 
-Where the parameter is 0, all actions are equally likely: one equilibrium, the centroid. From there
-a branch leads on, the principal one, and for nearly every game it tends to a Nash equilibrium as
-the parameter grows (McKelvey and Palfrey, 1995; Turocy, 2005). It can turn back at folds, which
-its arclength passes like any other point (`_fixed_points.curve`). In a game with symmetries other
-branches can cross it: then it goes straight on, and says where.
+Where the parameter is 0, no policy moves with the values: there is one equilibrium, the centroid,
+where all actions are equally likely unless a prior says otherwise. From there a branch leads on,
+the principal one, and for nearly every game it tends to a Nash equilibrium as the parameter grows
+(McKelvey and Palfrey, 1995; Turocy, 2005). It can turn back at folds, which its arclength passes
+like any other point (`_fixed_points.curve`). In a game with symmetries other branches can cross it:
+then it goes straight on, and says where.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -30,16 +30,13 @@ from .._fixed_points.curve import (
 from .._fixed_points.maps import read_only
 from .._fixed_points.newton import undamped_newton
 from .._typing import ArrayLike, Floats
-from ..softmax import Softmax
 from .equilibrium import Equilibrium, Setting
+from .family import Family
 from .game import Game
 from .policy_jacobian import check_smooth
 from .responses import Response
 
-__all__ = ["LONGEST", "STEP", "Branch", "Family", "trace"]
-
-Family: TypeAlias = Callable[[float], Softmax]
-"""From a parameter to a softmax, such as the class `Boltzmann`."""
+__all__ = ["LONGEST", "STEP", "Branch", "trace"]
 
 STEP = 0.5
 """The longest step in the logarithm of a large parameter, at which hardly any branch is lost."""
@@ -181,7 +178,10 @@ def trace(
 
     curve = Curve.of(response, levels, low, high, slope, _ERROR)
     longest = min(step / (abs(levels.span) or 1.0), LONGEST)
-    path = _through(curve, setting, start, longest) if start else _principal(curve, longest)
+    if start is not None:
+        path = _through(curve, setting, start, longest)
+    else:
+        path = _principal(curve, family, longest)
     points, folds = with_folds(curve, path)
 
     def equilibrium(point: Point) -> Equilibrium:
@@ -218,15 +218,15 @@ def _slope(setting: Setting, family: Family, levels: Range) -> Slope | None:
     return slope
 
 
-def _principal(curve: Curve, longest: float) -> Path:
+def _principal(curve: Curve, family: Family, longest: float) -> Path:
     """The path from the centroid."""
-    response, zero = curve.map_at(0.0), np.zeros(len(curve.low))
-    vector = response.residual(zero)
-    moves = curve.slope is None and abs(response.residual(vector)).max() > _EXACT * curve.unit
-    if moves:
+    # Values of 0 say as much at every parameter, where its product with them is all that counts.
+    response = curve.map_at(0.0 if curve.slope is None else 1.0)
+    vector = response.residual(np.zeros(len(curve.low)))
+    if curve.slope is None and abs(response.residual(vector)).max() > _EXACT * curve.unit:
         raise ValueError(
             "`family` must give one policy whatever the action values are at the parameter 0, "
-            f"got {curve.family(0.0)}"
+            f"got {family(0.0)}"
         )
     return follow(curve, curve.scaled(vector, curve.range.first), 1, longest)
 

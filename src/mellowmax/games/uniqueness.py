@@ -18,7 +18,8 @@
 The probability of the first of two actions is `h(x)` with the difference `x` of their values: for
 logit `1 / (1 + exp(-beta x))`, with `|h'| <= beta / 4` and `|h''| <= beta^2 / (6 sqrt 3)`. For
 mellowmax it is the mean of that over all inverse temperatures from 0 to omega, so that
-`|h'| <= omega / 8` and `|h''| <= omega^2 / (18 sqrt 3)`.
+`|h'| <= omega / 8` and `|h''| <= omega^2 / (18 sqrt 3)`. A prior adds a number to every exponent,
+which changes no bound, and another entropy, relative to the prior.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ import numpy as np
 from .._fixed_points.maps import ROUNDING
 from .._fixed_points.roots import all_roots
 from .._typing import Floats
-from ..softmax import Boltzmann, Mean, Mellowmax, Softmax
+from ..softmax import Mean, Mellowmax, Softmax
 from .game import Game
-from .policy_jacobian import policy_and_jacobian
+from .policy_jacobian import LOGIT, policy_and_jacobian
 from .responses import Payoffs
 
 __all__ = ["all_of_two_by_two", "why_only_one"]
@@ -48,7 +49,7 @@ def why_only_one(game: Game, softmax: Softmax) -> str | None:
         return "No policy moves with the action values, so there is but one equilibrium."
     if _contracts(game, strength):
         return "The responses contract at so small a parameter, so there is but one equilibrium."
-    if isinstance(softmax, Boltzmann) and _is_zero_sum(game):
+    if isinstance(softmax, LOGIT) and _is_zero_sum(game):
         return "A zero-sum game has exactly one logit equilibrium."
     if game.shape == (2, 2) and math.prod(_interactions(game.payoffs)) <= 0:
         return "Only one of two players wants to do as the other, so there is but one equilibrium."
@@ -59,11 +60,12 @@ def _strength(game: Game, softmax: Softmax) -> float | None:
     """The `beta` of a logit response that moves no less; None if none is proved."""
     if isinstance(softmax, Mean):
         return 0.0
-    name = {Boltzmann: "beta", Mellowmax: "omega"}.get(type(softmax), "")
-    size = getattr(softmax, name, None)
+    if not isinstance(softmax, (*LOGIT, Mellowmax)):
+        return None
+    size = softmax.omega if isinstance(softmax, Mellowmax) else softmax.beta
     if not isinstance(size, float):
         return None
-    if isinstance(softmax, Boltzmann) or size == 0:
+    if isinstance(softmax, LOGIT) or size == 0:
         return abs(size)
     return abs(size) / 2 if set(game.shape) == {2} else None
 
@@ -106,7 +108,7 @@ def all_of_two_by_two(
     beta = _strength(game, softmax)
     if game.shape != (2, 2) or beta is None:
         return None
-    bend = beta**2 / (6 * math.sqrt(3)) * (1 if isinstance(softmax, Boltzmann) else 4 / 3)
+    bend = beta**2 / (6 * math.sqrt(3)) * (1 if isinstance(softmax, LOGIT) else 4 / 3)
     to_row, to_column = (abs(x) for x in _interactions(game.payoffs))
     bound = to_row * bend * (to_column * beta / 4) ** 2 + to_row * beta / 4 * to_column * bend
     pairs = payoffs.pairs(np.zeros((2, 2)))

@@ -27,6 +27,7 @@ class _Logit(WithPrior, Softmax):
     """What log-sum-exp and the free energy share: Boltzmann's policy, the gradient of the value."""
 
     non_expansion: ClassVar[bool] = True
+    smooth_policy: ClassVar[bool] = True
 
     beta: Any
 
