@@ -6,6 +6,8 @@ import importlib.util
 import subprocess
 import sys
 
+import numpy as np
+import scipy.sparse
 import typer
 
 from helpers.libraries import needs_torch
@@ -21,6 +23,16 @@ def test_the_click_of_typer():
     assert issubclass(typer.Context, context)
     assert context.formatter_class is private_names.click("formatting").HelpFormatter
     assert private_names.click("globals").get_current_context(silent=True) is None
+
+
+def test_a_product_in_place_takes_each_row_after_the_one_before():
+    sweep = private_names.rows_in_place()
+    assert sweep is not None
+    matrix = np.tril(np.arange(25.0).reshape(5, 5), -1)
+    rows = scipy.sparse.csr_array(matrix)
+    x = np.arange(1.0, 6.0)
+    sweep(rows.indptr, rows.indices, rows.data, x)
+    assert x.tolist() == [1.0, 2 + 5, 3 + 10 + 11 * 7, 4 + 15 + 16 * 7 + 17 * 90, 40355.0]
 
 
 def test_a_compiled_program_is_kept_whole_or_not_at_all(tmp_path):

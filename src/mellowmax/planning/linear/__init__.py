@@ -2,17 +2,25 @@
 
 A sweep of state values `v -> f(r + discount * P v)` has the derivative `J = discount * W P`, where
 `W` is the gradient of the softmax's operator: weights of the actions of each state. With a policy
-as the weights, `(I - J) v = r` is the equation of the policy's values. `form_of` says which way of
-solving suits the MDP:
+as the weights, `(I - J) v = r` is the equation of the policy's values. `rule` says which form of
+the matrix suits an MDP:
 
-- A few states: a dense matrix and its LU factorisation.
-- A state leads to states near to it in number, as in inventories, queues and ageing: a banded
-  matrix and its LU factorisation by LAPACK, which is exact too and takes time in proportion to the
+- `dense`, for a few states: an LU factorisation.
+- `banded`, where a state leads to states near to it in number, as in inventories, queues and
+  ageing: an LU factorisation by LAPACK, which is exact too, and takes time in proportion to the
   number of states.
+- `gauss_seidel`, for any sparse model: BiCGSTAB with Gauss-Seidel sweeps.
 
-For what is neither there is no form here: `methods.newton` solves roughly, without a matrix.
+    form = direct_form(mdp) or swept_form(mdp)
+    x = form.factors(weights).solve(b)                    # (I - J) x = b
+    y = form.factors(weights).solve(b, transposed=True)   # (I - J)^T y = b
+
+A dense model of many states has no form here: products with its matrix cost as little as the
+matrix has entries, a factorisation as many times more as there are states.
 """
 
-from .forms import Form, form_of
+from .form import Form
+from .gauss_seidel import SlowError
+from .rule import direct_form, is_numbered, swept_form
 
-__all__ = ["Form", "form_of"]
+__all__ = ["Form", "SlowError", "direct_form", "is_numbered", "swept_form"]

@@ -1,9 +1,10 @@
-"""The transitions of an MDP in main memory: as a list, and as a matrix that multiplies values."""
+"""The transitions of an MDP in main memory: a matrix that multiplies values."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple, Self
+import weakref
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,32 +13,42 @@ from scipy.sparse import csr_array
 from ..._typing import Floats, Integers, Shape
 from ...mdp import MDP
 
-__all__ = ["Branches", "Transitions"]
+__all__ = ["Transitions", "rows_of", "states_of"]
 
 
-class Branches(NamedTuple):
-    """What a sparse MDP can come to, by pairs of a state and an action; not the end."""
+def rows_of(mdp: MDP) -> csr_array:
+    """`[S * A, S]`, the branches of a sparse MDP by pairs of a state and an action; not the end.
 
-    probabilities: Floats  # [N]
-    successors: Integers  # [N]
-    starts: npt.NDArray[np.integer[Any]]  # [S * A + 1], where each pair begins
+    It is kept as long as the MDP is alive. Several branches may lead to the same state.
+    """
+    if mdp not in _rows:
+        _rows[mdp] = _rows_of(mdp)
+    return _rows[mdp]
 
-    @classmethod
-    def of(cls, mdp: MDP) -> Self:
-        """The branches of an MDP."""
-        assert mdp.successors is not None
-        n_states, n_actions, n_branches = mdp.probabilities.shape
-        probabilities = np.ascontiguousarray(mdp.probabilities).reshape(-1)
-        successors = np.ascontiguousarray(mdp.successors).reshape(-1)
-        counts: npt.NDArray[Any] = np.full(n_states * n_actions, n_branches)
-        kept = (probabilities != 0) & (successors < n_states)
-        if not kept.all():
-            counts = kept.reshape(-1, n_branches).sum(1)
-            probabilities, successors = probabilities[kept], successors[kept]
-        starts: npt.NDArray[Any]
-        starts = np.zeros(counts.size + 1, np.int32 if probabilities.size < 2**31 else np.int64)
-        np.cumsum(counts, out=starts[1:])
-        return cls(probabilities, successors, starts)
+
+_rows: weakref.WeakKeyDictionary[MDP, csr_array] = weakref.WeakKeyDictionary()
+
+
+def _rows_of(mdp: MDP) -> csr_array:
+    assert mdp.successors is not None
+    n_states, n_actions, n_branches = mdp.probabilities.shape
+    probabilities = np.ascontiguousarray(mdp.probabilities).reshape(-1)
+    successors = np.ascontiguousarray(mdp.successors).reshape(-1)
+    counts: npt.NDArray[Any] = np.full(n_states * n_actions, n_branches)
+    kept = (probabilities != 0) & (successors < n_states)
+    if not kept.all():
+        counts = kept.reshape(-1, n_branches).sum(1)
+        probabilities, successors = probabilities[kept], successors[kept]
+    starts: npt.NDArray[Any]
+    starts = np.zeros(counts.size + 1, np.int32 if probabilities.size < 2**31 else np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return csr_array((probabilities, successors, starts), (counts.size, n_states))
+
+
+def states_of(mdp: MDP) -> Integers:
+    """`[N]`, the state that each of the branches of `rows_of` leads from."""
+    counts = np.diff(rows_of(mdp).indptr[:: mdp.n_actions])
+    return np.repeat(np.arange(mdp.n_states, dtype=np.int32), counts)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -50,13 +61,9 @@ class Transitions:
     @classmethod
     def of(cls, mdp: MDP) -> Self:
         """The transitions of an MDP."""
-        n_states, n_actions = mdp.n_states, mdp.n_actions
-        if mdp.successors is None:
-            rows = mdp.probabilities.reshape(-1, n_states)
-        else:
-            branches = Branches.of(mdp)
-            rows = csr_array(tuple(branches), (n_states * n_actions, n_states))
-        return cls(rows, (n_states, n_actions))
+        dense = mdp.successors is None
+        rows = mdp.probabilities.reshape(-1, mdp.n_states) if dense else rows_of(mdp)
+        return cls(rows, (mdp.n_states, mdp.n_actions))
 
     def __matmul__(self, values: Floats) -> Floats:
         product: Floats = (self.rows @ values).reshape(self.shape)

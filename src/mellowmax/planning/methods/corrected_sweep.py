@@ -81,8 +81,7 @@ class LastSweep(NamedTuple):
 class SweepSummary(NamedTuple):
     """A sweep in numbers, and what Newton's method has learnt by then.
 
-    In main memory, `predicted` is the smallest excess before, and `slow` the number of sweeps that
-    have followed the last step of Newton's method.
+    In main memory, `slow` is the number of its steps, and nothing is predicted.
     """
 
     low: jax.Array  # the minimum of F

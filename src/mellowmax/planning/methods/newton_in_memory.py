@@ -6,9 +6,8 @@ is solved in the time in which a program would be called.
 
 With an exact solution Newton's method converges from anywhere if the operator is convex or concave,
 as all here are but Boltzmann's. For any other, and where a solution is not exact, a step can lead
-away. So sweeps follow a step: none at first, one more each time that the change is not the smallest
-so far, half as many each time that it is. Sweeps of a non-expansion converge, and so do steps with
-enough of them.
+away. So sweeps follow where it takes long: one after the first step of those, two after the second,
+and so on. Sweeps of a non-expansion converge, and so do steps with enough of them.
 """
 
 from __future__ import annotations
@@ -29,6 +28,9 @@ from ..problem import Model, Problem
 from .corrected_sweep import CorrectedSweeps, LastSweep, has_rounded, shifted, swept
 
 __all__ = ["NewtonInMemory"]
+
+PATIENCE = 50
+"""Steps that no sweep follows. Few models under the maximum take so many."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,16 +63,15 @@ def _steps(
     def step(state: State) -> tuple[State, Array]:
         last: LastSweep = state.memory
         before = last.summary
-        least = min(before.excess, before.predicted)
-        sweeps = int(before.slow) // 2 if before.excess <= least else int(before.slow) + 1
+        steps = int(before.slow) + 1
         weights = softmax.gradient(last.q, axis=model.axis, where=model.allowed)
         change: Any = last.change  # a NumPy array, as all are here
         x: Any = state.x + form.factors(np.asarray(weights)).solve(change)
-        for _ in range(sweeps):
+        for _ in range(steps - PATIENCE):
             state, _ = swept(model, softmax, state, x, action_values(model, x), np.inf, 0.0)
             x = shifted(model, state)
         q = action_values(model, x)
-        return swept(model, softmax, state, x, q, least, float(sweeps))
+        return swept(model, softmax, state, x, q, np.inf, float(steps))
 
     def check(state: State, change: Array) -> Check:
         return Check(stop=has_rounded(state, change))

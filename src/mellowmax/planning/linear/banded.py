@@ -1,0 +1,133 @@
+"""A banded matrix and its LU factorisation by LAPACK.
+
+The states of inventories, queues and ageing lead to states near to them in number. Where they are
+numbered in another way, reverse Cuthill and McKee's (1969) order finds such a numbering, if there
+is one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Self
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from ..._typing import Floats, Integers
+from ...mdp import MDP
+from .form import Factors, Form, assembly
+from .transitions import rows_of, states_of
+
+__all__ = ["Banded"]
+
+NARROW = 40
+"""Up to so many diagonals beside the main one the matrix is banded."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Banded(Form):
+    """A matrix with all its entries near to the main diagonal."""
+
+    assembly: csr_array  # [diagonals * S, S * A]
+    discount: float
+    lower: int  # how many diagonals there are below the main one
+    upper: int  # and how many above
+    order: Integers | None  # [S], the states in the order of the matrix; None for their own
+
+    @classmethod
+    def of(cls, mdp: MDP) -> Self | None:
+        """The form for a sparse MDP, if there is a narrow band."""
+        states, successors = states_of(mdp), rows_of(mdp).indices
+        steps, order = successors - states, None
+        if _width(steps) > NARROW:
+            order = _order(mdp)
+            if order is None:
+                return None
+            rank = np.empty_like(order)
+            rank[order] = np.arange(len(order), dtype=order.dtype)
+            states, successors = rank[states], rank[successors]
+            steps = successors - states
+            if _width(steps) > NARROW:
+                return None
+        lower, upper = max(0, -int(steps.min(initial=0))), max(0, int(steps.max(initial=0)))
+        n = mdp.n_states
+        places = (upper + states - successors) * np.int64(n) + successors
+        size = (lower + upper + 1) * n
+        return cls(assembly(mdp, places, size), mdp.discount, lower, upper, order)
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        numbered = "" if self.order is None else " in another order"
+        return (
+            f"its linear systems are banded{numbered}, with {self.lower} diagonals below the main "
+            f"one and {self.upper} above, and solved exactly"
+        )
+
+    def factors(self, weights: Floats) -> Factors:
+        """The factorised matrix; with some weights it has fewer diagonals."""
+        diagonals = (self.assembly @ weights.reshape(-1)).reshape(self.lower + self.upper + 1, -1)
+        there = np.append(np.flatnonzero(diagonals.any(1)), self.upper)  # and the main one
+        first, last = int(there.min()), int(there.max())
+        upper, lower = self.upper - first, last - self.upper
+        band = np.zeros((2 * lower + upper + 1, diagonals.shape[1]), order="F")
+        np.multiply(diagonals[first : last + 1], -self.discount, out=band[lower:])
+        band[lower + upper] += 1.0
+        lu, pivots, _ = lapack.dgbtrf(band, lower, upper, overwrite_ab=True)
+        return _Factors(lu, pivots, lower, upper, self.order)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Factors:
+    """The LU factorisation of a banded matrix."""
+
+    lu: Floats
+    pivots: Integers
+    lower: int
+    upper: int
+    order: Integers | None
+
+    def solve(self, b: Floats, transposed: bool = False) -> Floats:
+        own = b if self.order is None else b[self.order]
+        shape = self.lower, self.upper
+        x: Floats = lapack.dgbtrs(self.lu, *shape, own, self.pivots, trans=int(transposed))[0]
+        if self.order is None:
+            return x
+        result = np.empty_like(x)
+        result[self.order] = x
+        return result
+
+
+def _width(steps: Integers) -> int:
+    return int(steps.max(initial=0)) - int(steps.min(initial=0))
+
+
+def _order(mdp: MDP) -> Integers | None:
+    """An order in which states may lead to near ones; None where that cannot be.
+
+    In a narrow band no more states lead to one than the band has diagonals, and within `d` steps a
+    state comes to no more than `d` times as many others. Random transitions come to most states in
+    a few steps, which is found before there is work for an order.
+    """
+    rows, n = rows_of(mdp), mdp.n_states
+    starts = rows.indptr[:: mdp.n_actions]
+    reached = frontier = np.zeros(1, rows.indices.dtype)
+    for steps in range(1, 9):
+        leads = [rows.indices[starts[s] : starts[s + 1]] for s in frontier]
+        frontier = np.setdiff1d(np.concatenate(leads), reached)
+        reached = np.union1d(reached, frontier)
+        if len(reached) > 1 + steps * NARROW:
+            return None
+        if not len(frontier):
+            break
+    most = NARROW + 1
+    if np.bincount(rows.indices).max() > most * mdp.n_actions * mdp.n_branches:
+        return None
+    branches = (np.ones(rows.nnz, np.bool_), rows.indices, starts)
+    graph = csr_array(branches, (n, n), copy=True)
+    graph.sum_duplicates()
+    if np.bincount(graph.indices).max() > most:
+        return None
+    return np.asarray(reverse_cuthill_mckee(graph), np.int32)

@@ -1,0 +1,238 @@
+"""BiCGSTAB with symmetric Gauss-Seidel sweeps, for sparse matrices that are large and not banded.
+
+A sweep of Gauss-Seidel's method goes through the states in their order and takes the new values of
+those before; the symmetric one then goes back. Values travel along the numbering of the states as
+far as the model lets them, where a product with `J` carries them one step. So a sweep solves models
+whose states lead upwards only, such as life cycles, and those that lead down from a few states,
+such as replacement; for others it is a preconditioner of BiCGSTAB (van der Vorst 1992). The
+branches of all actions that lead from a state to the same one are one entry of the matrix.
+
+**The kernel.** The entries of a triangle have to be taken one after the other. SciPy has no public
+function for that which is fast: `spsolve_triangular` and SuperLU's triangles take two to three
+times as long to solve, and SuperLU ten times as long to set up. XLA takes a hundred times as long
+with a loop over the states, and with levels of states that do not depend on each other it gains
+nothing on a chain, which has as many levels as states. Numba and pyamg are fast, and would be
+needed for this alone. SciPy's own product of a sparse matrix and a vector goes through the rows in
+order, and adds to a vector that may be its own factor: then it is the sweep (`private_names`).
+Where a version of SciPy does that no more, SuperLU's triangles take its place, which takes longer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csc_array, csr_array
+from scipy.sparse.linalg import splu
+
+from ..._common.private_names import rows_in_place
+from ..._typing import Floats, Integers
+from ...mdp import MDP
+from .form import Form
+from .transitions import rows_of
+
+__all__ = ["GaussSeidel", "Pattern", "SlowError", "Sweeps", "Triangle", "bicgstab"]
+
+Indices: TypeAlias = npt.NDArray[np.integer[Any]]
+
+LEFT = 1e-2
+"""What BiCGSTAB leaves of the right side, unless asked otherwise: the next step corrects it."""
+MOST_STEPS = 300
+"""The most steps of BiCGSTAB for a system."""
+FEW_STEPS = 2
+"""Up to so many if a sweep itself is nearly the solution."""
+
+
+class SlowError(Exception):
+    """A system would take more steps than were allowed for."""
+
+
+class Pattern(NamedTuple):
+    """Where a sparse matrix has entries, row by row, and which of them are in which triangle."""
+
+    starts: Integers  # [S + 1], where each row begins
+    columns: Integers  # [N]
+    rows: Integers  # [N]
+    diagonal: Indices  # which of the N are on the diagonal
+    lower: Triangle
+    upper: Triangle
+
+    @classmethod
+    def of(cls, starts: Integers, columns: Integers) -> Self:
+        """The pattern of rows whose columns ascend."""
+        n = len(starts) - 1
+        rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(starts))
+        below, above = (np.flatnonzero(side) for side in (columns < rows, columns > rows))
+        above = above[::-1]  # the upper triangle backwards, as if it were a lower one
+        lower = Triangle.of(below, rows[below], columns[below], n)
+        upper = Triangle.of(above, n - 1 - rows[above], n - 1 - columns[above], n)
+        return cls(starts, columns, rows, np.flatnonzero(columns == rows), lower, upper)
+
+
+class Triangle(NamedTuple):
+    """The entries of a matrix below the diagonal, row by row."""
+
+    entries: Indices  # which of those of the whole matrix
+    starts: Integers  # [S + 1], where each row begins
+    columns: Integers
+
+    @classmethod
+    def of(cls, entries: Indices, rows: Integers, columns: Integers, n: int) -> Self:
+        """The triangle of entries that are in the order of their rows."""
+        starts = np.zeros(n + 1, np.int32)
+        np.cumsum(np.bincount(rows, minlength=n), out=starts[1:])
+        return cls(entries, starts, columns.astype(np.int32))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GaussSeidel(Form):
+    """A sparse matrix with one entry for all that leads from a state to another one."""
+
+    pattern: Pattern
+    assembly: csr_array  # [N, S * A]
+    discount: float
+    most_steps: int = MOST_STEPS
+    """The most steps of BiCGSTAB for a system; with fewer than usual, `SlowError` is raised."""
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        return "its linear systems are solved by BiCGSTAB with Gauss-Seidel sweeps"
+
+    @classmethod
+    def of(cls, mdp: MDP) -> Self:
+        """The form for a sparse MDP."""
+        rows, n = rows_of(mdp), mdp.n_states
+        starts = rows.indptr[:: mdp.n_actions].copy()
+        numbers = np.arange(rows.nnz, dtype=starts.dtype)
+        by_state = csr_array((numbers, rows.indices.copy(), starts), (n, n))
+        by_state.sort_indices()
+        columns, numbers = by_state.indices, by_state.data
+        first = np.ones(rows.nnz, np.bool_)  # of those that lead from a state to the same one
+        first[1:] = columns[1:] != columns[:-1]
+        first[starts[:-1][np.diff(starts) > 0]] = True
+        entries = np.append(np.flatnonzero(first), rows.nnz).astype(starts.dtype)
+        pairs = np.repeat(np.arange(rows.shape[0], dtype=starts.dtype), np.diff(rows.indptr))
+        assembly = csr_array(
+            (rows.data[numbers], pairs[numbers], entries), (len(entries) - 1, rows.shape[0])
+        )
+        merged = np.searchsorted(entries, starts).astype(np.int32)
+        return cls(Pattern.of(merged, columns[entries[:-1]]), assembly, mdp.discount)
+
+    def if_nearly_exact(self) -> Self:
+        """The form that raises `SlowError` unless a sweep is nearly the solution."""
+        return dataclasses.replace(self, most_steps=FEW_STEPS)
+
+    def factors(self, weights: Floats) -> Sweeps:
+        """The matrix, ready for sweeps."""
+        values = self.discount * (self.assembly @ weights.reshape(-1))
+        return Sweeps(self.pattern, values, self.most_steps)
+
+
+class Sweeps:
+    """The matrix `I - J`, by the entries of `J`."""
+
+    def __init__(self, pattern: Pattern, values: Floats, most_steps: int) -> None:
+        n = len(pattern.starts) - 1
+        self.matrix = csr_array((values, pattern.columns, pattern.starts), (n, n))
+        self.most_steps = most_steps
+        diagonal = np.ones(n)
+        diagonal[pattern.rows[pattern.diagonal]] -= values[pattern.diagonal]
+        self.inverse = 1 / diagonal
+        scaled = values * self.inverse[pattern.rows]
+        self.down = _sweep(pattern.lower, scaled)
+        self.up = _sweep(pattern.upper, scaled)
+
+    def solve(self, b: Floats, transposed: bool = False, left: float = LEFT) -> Floats:
+        """`x` with `(I - J) x = b` but for a part of `b`.
+
+        Raises:
+            SlowError: where that takes too many steps.
+        """
+        if transposed:
+            return self._transposed().solve(b, left=left)
+        x, done = bicgstab(self.product, self.swept, b, left, self.most_steps)
+        if not done and self.most_steps < MOST_STEPS:
+            raise SlowError
+        return x
+
+    def product(self, x: Floats) -> Floats:
+        """`(I - J) x`."""
+        result: Floats = x - self.matrix @ x
+        return result
+
+    def swept(self, b: Floats) -> Floats:
+        """What a symmetric sweep makes of `b`, from 0."""
+        x = b * self.inverse
+        self.down(x)
+        backwards = x[::-1].copy()
+        self.up(backwards)
+        return backwards[::-1]
+
+    def _transposed(self) -> Sweeps:
+        matrix = self.matrix.T.tocsr()
+        matrix.sort_indices()
+        return Sweeps(Pattern.of(matrix.indptr, matrix.indices), matrix.data, self.most_steps)
+
+
+def _sweep(triangle: Triangle, values: Floats) -> Callable[[Floats], object]:
+    """A function that solves `(I - T) x = b` for a triangle, `b` and then `x` in one array."""
+    entries = values[triangle.entries]
+    n = len(triangle.starts) - 1
+    kernel = rows_in_place()
+    if kernel is not None:
+        return functools.partial(kernel, triangle.starts, triangle.columns, entries)
+    matrix = csr_array((-entries, triangle.columns, triangle.starts), (n, n)).tolil()
+    matrix.setdiag(1.0)
+    solve = splu(csc_array(matrix), permc_spec="NATURAL", diag_pivot_thresh=0.0).solve
+
+    def sweep(x: Floats) -> None:
+        x[:] = solve(x)
+
+    return sweep
+
+
+def bicgstab(
+    product: Callable[[Floats], Floats],
+    preconditioned: Callable[[Floats], Floats],
+    b: Floats,
+    left: float,
+    most_steps: int,
+) -> tuple[Floats, bool]:
+    """BiCGSTAB, preconditioned from the right; and whether it leaves as little of `b` as asked.
+
+    If it has gone astray, `b` itself is the solution that is returned.
+    """
+    x, r, p, v = np.zeros_like(b), b, np.zeros_like(b), np.zeros_like(b)
+    rho = alpha = omega = 1.0
+    size = _dot(b, b)
+    target, rest = left**2 * size, size
+    for _ in range(most_steps):
+        if not rest > target:
+            break
+        rho, before = _dot(b, r), rho
+        p = r + _ratio(rho, before) * _ratio(alpha, omega) * (p - omega * v)
+        along = preconditioned(p)
+        v = product(along)
+        alpha = _ratio(rho, _dot(b, v))
+        s = r - alpha * v
+        across = preconditioned(s)
+        t = product(across)
+        omega = _ratio(_dot(t, s), _dot(t, t))
+        x = x + alpha * along + omega * across
+        r = s - omega * t
+        rest = _dot(r, r)
+    return (x if rest <= size else b), bool(rest <= target)
+
+
+def _dot(x: Floats, y: Floats) -> float:
+    """The inner product on one thread: BLAS's threads wait for each other on a busy machine."""
+    return float(np.einsum("i,i->", x, y))
+
+
+def _ratio(x: float, y: float) -> float:
+    return x / y if y else 0.0

@@ -1,0 +1,78 @@
+"""Which form of the matrix suits which MDP."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from ...mdp import MDP
+from ...mdp.operator import Operator
+from .banded import Banded
+from .dense import Dense
+from .form import Form
+from .gauss_seidel import GaussSeidel
+from .transitions import rows_of
+
+__all__ = ["FEW_STATES", "direct_form", "is_numbered", "swept_form"]
+
+FEW_STATES = 400
+"""Up to so many states the matrix is dense: its factorisation takes about a millisecond."""
+SAMPLE = 2000
+"""How many pairs of a state and an action show whether the states are numbered with a meaning."""
+NEAR = 1 / 16
+"""A step is to a near state if it is no further than this part of all states."""
+ALONE = 3 / 4
+"""States are numbered at random if so much of the probability leads to far states, and there not
+to the same ones."""
+
+T = TypeVar("T")
+
+
+def _once(function: Callable[[MDP], T]) -> Callable[[MDP], T]:
+    """The function, called once for an MDP."""
+    results: weakref.WeakKeyDictionary[MDP, T] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(function)
+    def cached(mdp: MDP) -> T:
+        if mdp not in results:
+            results[mdp] = function(mdp)
+        return results[mdp]
+
+    return cached
+
+
+@_once
+def direct_form(mdp: MDP) -> Form | None:
+    """The form for which a factorisation is quick; None where there is none."""
+    if isinstance(mdp.probabilities, Operator):
+        return None
+    if mdp.n_states <= FEW_STATES:
+        return Dense.of(mdp)
+    return Banded.of(mdp) if mdp.successors is not None else None
+
+
+@_once
+def swept_form(mdp: MDP) -> GaussSeidel:
+    """The form of a sparse MDP for sweeps through the states."""
+    return GaussSeidel.of(mdp)
+
+
+@_once
+def is_numbered(mdp: MDP) -> bool:
+    """Do the numbers of the states of a sparse MDP have a meaning, as far as a sample shows?
+
+    If most steps lead to near states, or to some that many lead to, sweeps in the order of the
+    numbers carry values far. If they lead anywhere, as at random, they do not.
+    """
+    rows, n = rows_of(mdp), mdp.n_states
+    step = max(1, rows.shape[0] // min(SAMPLE, max(20, n // (10 * mdp.n_branches))))
+    sample = rows[::step]
+    states = np.repeat(np.arange(0, rows.shape[0], step) // mdp.n_actions, np.diff(sample.indptr))
+    far = np.abs(sample.indices - states) > NEAR * n
+    leads, mass = sample.indices[far], sample.data[far]
+    alone = np.bincount(leads, minlength=n)[leads] <= 2
+    return float(mass[alone].sum()) < ALONE * float(sample.data.sum())
