@@ -6,6 +6,7 @@ The pages of docs/ are doctests of their own.
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import io
 import json
@@ -56,6 +57,7 @@ WRITTEN_BY_USERS = {"report.md"}
 """What a command writes, and no file of ours."""
 
 
+@functools.cache
 def sources():
     """Every text file of the project, without what is made or installed."""
     inside = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))
@@ -63,20 +65,19 @@ def sources():
     return sorted(path for path in paths if "__pycache__" not in path.parts)
 
 
+@functools.cache
 def texts(path):
     """What is there for people to read: a whole page, but of Python the docstrings and comments."""
     text = path.read_text()
     if path.suffix == ".js":
-        yield from re.findall(r"/\*.*?\*/|//[^\n]*", text, re.DOTALL)
-    elif path.suffix != ".py":
-        yield text
-    else:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.COMMENT:
-                yield token.string
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                yield str(node.value.value)
+        return re.findall(r"/\*.*?\*/|//[^\n]*", text, re.DOTALL)
+    if path.suffix != ".py":
+        return [text]
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    expressions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Expr))
+    values = (node.value for node in expressions if isinstance(node.value, ast.Constant))
+    return comments + [str(constant.value) for constant in values]
 
 
 def indented(docstring):
