@@ -195,16 +195,6 @@ def test_a_damaged_checkpoint_is_named(tmp_path, checkpoint):
     assert "`CHECKPOINT` must be" in done.stderr
 
 
-def test_ctrl_c_ends_it(monkeypatch, checkpoint):
-    def interrupted(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(deep, "evaluate", interrupted)
-    done = call("evaluate", checkpoint, "CartPole-v1")
-    assert done.exit_code == 130
-    assert done.output == ""
-
-
 @pytest.mark.parametrize("softmax", [Max(), Mean(), EpsilonGreedy(0.1), HeldTemperature(2.0)])
 def test_the_softmax_of_a_checkpoint_comes_back(tmp_path, softmax):
     """Those without a parameter, too."""

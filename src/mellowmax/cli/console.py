@@ -26,7 +26,6 @@ from ..softmax import OTHERS, SOFTMAXES, Softmax
 from .error_names import with_flags
 
 __all__ = [
-    "INTERRUPTED",
     "KINDS",
     "RESUMES",
     "SOFTMAX_NAMES",
@@ -40,8 +39,6 @@ __all__ = [
     "print_rows",
 ]
 
-INTERRUPTED = 130
-"""The exit code after Ctrl-C."""
 NOT_WRITTEN, UNREAD = 74, 141
 """The exit codes when a file cannot be written, and when nobody reads what is printed."""
 RESUMES = "what is finished is in {}, and the same command resumes from there"

@@ -11,7 +11,7 @@ import typer
 from .._common import checks
 from .._common.shown import shown
 from .._common.text import shortened
-from .console import INTERRUPTED, errors_in_one_sentence, keep_compiled_programs
+from .console import errors_in_one_sentence, keep_compiled_programs
 from .gif import check_film
 from .options import AsJson, Force, MaxSteps, Quiet, Seed, Workers, paths
 from .progress import Pace
@@ -62,62 +62,59 @@ def evaluate(
     The policy is that of the last checkpoint, even while training is still running. The exit code
     is 0, 1 if an environment fails, 2 for a wrong argument, and 130 after Ctrl-C.
     """
-    try:
-        with errors_in_one_sentence(RuntimeError):
-            if render is not None:
-                check_film("--render", render, force=force)
-            keep_compiled_programs()
-            from .. import deep
-            from ..deep.environment_argument import environment_of
-            from .gif import Film
+    with errors_in_one_sentence(RuntimeError):
+        if render is not None:
+            check_film("--render", render, force=force)
+        keep_compiled_programs()
+        from .. import deep
+        from ..deep.environment_argument import environment_of
+        from .gif import Film
 
-            checks.whole("episodes", episodes, 1)
-            checks.whole("seed", seed, 0, 2**32 - 1)
-            directory, number = _find(checkpoint, checks.whole("run", run, 0))
-            saved = deep.load_policy(directory, number)
-            there = environment or _environment_of(saved)
-            _check_fit(saved, environment_of(there, max_steps), there)
-            film = None
-            if render is not None:
-                pictures = deep.watch(saved.policy, there, seed=seed, max_steps=max_steps)
-                film = Film(render, there, pictures)
-            pace = Pace[deep.EvaluateProgress]()
-            with progress_unless(quiet) as report:
+        checks.whole("episodes", episodes, 1)
+        checks.whole("seed", seed, 0, 2**32 - 1)
+        directory, number = _find(checkpoint, checks.whole("run", run, 0))
+        saved = deep.load_policy(directory, number)
+        there = environment or _environment_of(saved)
+        _check_fit(saved, environment_of(there, max_steps), there)
+        film = None
+        if render is not None:
+            pictures = deep.watch(saved.policy, there, seed=seed, max_steps=max_steps)
+            film = Film(render, there, pictures)
+        pace = Pace[deep.EvaluateProgress]()
+        with progress_unless(quiet) as report:
 
-                def callback(progress: deep.EvaluateProgress) -> None:
-                    report(progress.episodes / progress.total, pace(progress))
+            def callback(progress: deep.EvaluateProgress) -> None:
+                report(progress.episodes / progress.total, pace(progress))
 
-                evaluation = deep.evaluate(
-                    saved.policy,
-                    there,
-                    episodes=episodes,
-                    seed=seed,
-                    max_steps=max_steps,
-                    workers=workers,
-                    callback=callback,
-                )
-            kind = "" if saved.policy.softmax == saved.softmax else "greedy, "
-            rows = [
-                ("environment", there),
-                ("policy", f"{kind}run {number} of a training in {saved.environment}"),
-                ("softmax", _softmax_of(saved)),
-                *_rows(evaluation),
-            ]
-            if film is not None:
-                rows.append(("written", f"{render}, {film.write()} pictures"))
-            data = {
-                "environment": there,
-                "run": number,
-                "trained_in": saved.environment,
-                "softmax": _softmax_of(saved),
-                "mean_return": evaluation.mean,
-                "standard_error": evaluation.standard_error,
-                "returns": evaluation.returns,
-                "lengths": evaluation.lengths,
-                "written": None if render is None else str(render),
-            }
-    except KeyboardInterrupt:
-        raise typer.Exit(INTERRUPTED) from None
+            evaluation = deep.evaluate(
+                saved.policy,
+                there,
+                episodes=episodes,
+                seed=seed,
+                max_steps=max_steps,
+                workers=workers,
+                callback=callback,
+            )
+        kind = "" if saved.policy.softmax == saved.softmax else "greedy, "
+        rows = [
+            ("environment", there),
+            ("policy", f"{kind}run {number} of a training in {saved.environment}"),
+            ("softmax", _softmax_of(saved)),
+            *_rows(evaluation),
+        ]
+        if film is not None:
+            rows.append(("written", f"{render}, {film.write()} pictures"))
+        data = {
+            "environment": there,
+            "run": number,
+            "trained_in": saved.environment,
+            "softmax": _softmax_of(saved),
+            "mean_return": evaluation.mean,
+            "standard_error": evaluation.standard_error,
+            "returns": evaluation.returns,
+            "lengths": evaluation.lengths,
+            "written": None if render is None else str(render),
+        }
     print_result(Result(rows, data), as_json=as_json, quiet=quiet)
 
 

@@ -26,7 +26,7 @@ from .collision import edge_manifolds
 from .contacts import ContactConstraint, ContactImpulses
 from .island import integrate
 from .manifold import Manifold
-from .settings import EPSILON, LINEAR_SLOP
+from .settings import EPSILON, LINEAR_SLOP, VELOCITY_ITERATIONS
 from .shapes import Shape, hull_or_leg
 from .time_of_impact import Sweep, time_of_impact
 
@@ -35,7 +35,6 @@ __all__ = ["SweptBody", "solve_toi"]
 MAX_IMPACTS = 8
 LAST_MOMENT = 1 - 10 * EPSILON
 POSITION_ITERATIONS = 20
-VELOCITY_ITERATIONS = 180
 CONVERGED = 1e-6
 
 

@@ -31,13 +31,12 @@ from . import contacts, joints
 from .contacts import ContactConstraint, ContactImpulses, mixed_friction
 from .joints import JointConstraint
 from .manifold import Manifold
-from .settings import LINEAR_SLOP, MAX_ROTATION, MAX_TRANSLATION
+from .settings import LINEAR_SLOP, MAX_ROTATION, MAX_TRANSLATION, VELOCITY_ITERATIONS
 from .shapes import mass_data
 
 __all__ = [
     "CHUNK",
     "POSITION_ITERATIONS",
-    "VELOCITY_ITERATIONS",
     "Manifolds",
     "PositionSolution",
     "VelocitySolution",
@@ -46,7 +45,6 @@ __all__ = [
     "solve_velocities",
 ]
 
-VELOCITY_ITERATIONS = 180
 POSITION_ITERATIONS = 60
 CHUNK = 6
 """The number of iterations between two checks of whether a lander is done."""

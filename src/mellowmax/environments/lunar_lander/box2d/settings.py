@@ -13,6 +13,7 @@ __all__ = [
     "MAX_ROTATION",
     "MAX_TRANSLATION",
     "RADIUS",
+    "VELOCITY_ITERATIONS",
 ]
 
 LINEAR_SLOP = 0.005
@@ -29,5 +30,7 @@ MAX_TRANSLATION = 2.0
 """The furthest that a body moves within a step."""
 MAX_ROTATION = math.pi / 2
 """The furthest that a body turns within a step."""
+VELOCITY_ITERATIONS = 180
+"""The most iterations of the velocity solver, as Gymnasium's Lunar Lander asks for."""
 EPSILON = 1.1920929e-07
 """The machine epsilon of float32."""
