@@ -29,7 +29,7 @@ def test_the_probe_agrees_with_the_paper(softmax):
     assert tuple(getattr(report, name).holds for name in NAMES) == PAPER[softmax]
     assert str(report).splitlines()[0] == str(softmax)
     assert report.attains.holds
-    assert len(str(report).splitlines()) == 6
+    assert len(str(report).splitlines()) == 10
 
 
 @pytest.mark.parametrize("beta", [-16.55, 0.05, 1.0, 1000.0])
@@ -147,3 +147,34 @@ def test_bad_arguments():
         probe(mm.Max(), actions=1)
     with pytest.raises(ValueError, match="`scale` must be positive, got 0"):
         probe(mm.Max(), scale=0)
+
+
+RESPONSES = [
+    (mm.Boltzmann(16.55), 3, (True, True, True, True)),
+    (mm.FreeEnergy(5.0), 4, (True, True, True, True)),
+    (mm.Sparsemax(5.0), 3, (True, True, True, True)),
+    (mm.Mellowmax(16.55), 2, (True, True, True, True)),
+    (mm.Mellowmax(16.55), 3, (True, True, False, False)),
+    (mm.Mellowmax(1.0), 5, (True, True, False, False)),
+    (mm.Boltzmann(-2.0), 3, (False, False, False, False)),
+]
+
+
+@pytest.mark.parametrize(("softmax", "actions", "holds"), RESPONSES, ids=str)
+def test_the_policy_as_a_response(softmax, actions, holds):
+    """Logit is the gradient of a convex function; mellowmax with three actions is not."""
+    report = probe(softmax, actions=actions)
+    found = (report.responsive, report.monotonic, report.takes_from_others, report.aligned)
+    assert tuple(one.holds for one in found) == holds
+
+
+def test_the_witnesses_against_mellowmax_as_a_response():
+    softmax = mm.Mellowmax(5.0)
+    report = probe(softmax)
+    x, y = report.takes_from_others.witness
+    (raised,) = np.flatnonzero(y > x)
+    gains = np.delete(softmax.policy(y) - softmax.policy(x), raised)
+    assert gains.max() == pytest.approx(report.takes_from_others.worst)
+    assert gains.max() > 0.001
+    x, y = report.aligned.witness
+    assert (softmax.policy(x) - softmax.policy(y)) @ (x - y) < 0

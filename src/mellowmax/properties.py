@@ -8,6 +8,15 @@
 A fifth tells the two kinds of softmax apart: does its policy attain its value,
 `sum(policy * q) == value`? That of a regularised softmax does not, and is none the worse for it.
 
+Four more are asked of a policy as a response to action values, where they are those of a player in
+a game. The first two are axioms of a regular quantal response function (Goeree, Holt and Palfrey,
+2005); logit has the others too, and with the last one a zero-sum game has one equilibrium.
+
+6. It is responsive: an action that gets better is not taken less.
+7. It is monotonic: of two actions the better one is not taken less.
+8. An action that gets better takes from all others: none of them is taken more.
+9. It is aligned, a monotone operator: `(policy(x) - policy(y)) @ (x - y) >= 0`.
+
 A search cannot prove a property, only break it: `probe` looks for the worst case of each, says how
 bad it is, and shows it.
 """
@@ -52,6 +61,10 @@ class Properties:
     differentiable: Finding
     starves_no_action: Finding
     attains: Finding
+    responsive: Finding
+    monotonic: Finding
+    takes_from_others: Finding
+    aligned: Finding
 
     def __str__(self) -> str:
         lines = [str(self.softmax)]
@@ -65,7 +78,7 @@ class Properties:
 def probe(
     softmax: Softmax, *, actions: int = 3, scale: float = 1.0, rounds: int = 30, seed: int = 0
 ) -> Properties:
-    """Search for a violation of each of the paper's four properties, and of a fifth.
+    """Search for a violation of each of the paper's four properties, and of five others.
 
     Args:
         softmax: any pair of an operator and its policy.
@@ -101,6 +114,8 @@ def probe(
         _differentiable(softmax, rng, actions, scale, rounds),
         _starves_no_action(softmax, rng, actions, scale, rounds),
         _attains(softmax, _rows(rng, actions, scale)),
+        *_of_one_action(softmax, rng, actions, scale),
+        _aligned(softmax, rng, actions, scale, rounds),
     )
 
 
@@ -156,19 +171,29 @@ def _non_expansion(
     softmax: Softmax, rng: np.random.Generator, actions: int, scale: float, rounds: int
 ) -> Finding:
     """The pair of rows that it moves apart most: random pairs, and the best ones varied."""
-    x = _rows(rng, actions, scale)
-    y = x + np.ptp(x, axis=-1, keepdims=True) * rng.uniform(-1, 1, size=x.shape)
+    x, y = _pairs(rng, actions, scale)
     ratio = _expansion(softmax, x, y)
     for _ in range(rounds):
-        best = np.repeat(np.argsort(ratio)[-_BATCH // 8 :], 8)
-        step = np.max(np.abs(x[best]), axis=-1, keepdims=True)
-        step = step * 10 ** rng.uniform(-4, 0, size=step.shape)
-        step[::8] = 0  # the best stay as they are
-        x, y = (z[best] + step * rng.normal(size=x.shape) for z in (x, y))
+        x, y = _varied(rng, x, y, ratio)
         ratio = _expansion(softmax, x, y)
     worst = int(np.argmax(ratio))
     text = f"largest expansion {ratio[worst]:.6g}, x={_text(x[worst])} y={_text(y[worst])}"
     return Finding(bool(ratio[worst] <= 1 + 1e-9), float(ratio[worst]), (x[worst], y[worst]), text)
+
+
+def _pairs(rng: np.random.Generator, actions: int, scale: float) -> tuple[Floats, Floats]:
+    """Rows of every size, and others not far from them."""
+    x = _rows(rng, actions, scale)
+    return x, x + np.ptp(x, axis=-1, keepdims=True) * rng.uniform(-1, 1, size=x.shape)
+
+
+def _varied(rng: np.random.Generator, x: Floats, y: Floats, score: Floats) -> tuple[Floats, Floats]:
+    """The pairs with the highest scores, as they are and with changes of every size."""
+    best = np.repeat(np.argsort(score)[-_BATCH // 8 :], 8)
+    step = np.max(np.abs(x[best]), axis=-1, keepdims=True)
+    step = step * 10 ** rng.uniform(-4, 0, size=step.shape)
+    step[::8] = 0  # the best stay as they are
+    return x[best] + step * rng.normal(size=x.shape), y[best] + step * rng.normal(size=y.shape)
 
 
 def _expansion(softmax: Softmax, x: Floats, y: Floats) -> Floats:
@@ -237,6 +262,66 @@ def _attains(softmax: Softmax, q: Floats) -> Finding:
     row = int(np.argmax(np.where(telling, apart, 0.0)))
     text = f"value and earnings differ by up to {apart[row]:.4g}, at q={_text(q[row])}"
     return Finding(False, float(apart[row]), (q[row],), text)
+
+
+def _of_one_action(
+    softmax: Softmax, rng: np.random.Generator, actions: int, scale: float
+) -> tuple[Finding, Finding, Finding]:
+    """What the policy does where one action gets better, and with two actions of one row."""
+    q = _rows(rng, actions, scale)
+    raised = rng.integers(actions, size=_BATCH)
+    better = q.copy()
+    better[np.arange(_BATCH), raised] += np.ptp(q, axis=-1) * 10 ** rng.uniform(-3, 0, size=_BATCH)
+    before, after = softmax.policy(q), softmax.policy(better)
+    own = np.eye(actions, dtype=bool)[raised]
+    falls = np.where(own, before - after, -1.0).max(-1)
+    rises = np.where(own, -1.0, after - before).max(-1)
+    order = np.argsort(q, axis=-1)
+    wrong = -np.diff(np.take_along_axis(before, order, -1), axis=-1).min(-1)
+    pairs = (q, better)
+    return (
+        _largest(falls, pairs, "an action that gets better loses up to {:.2g}"),
+        _largest(wrong, (q,), "the better of two actions is taken less by up to {:.2g}"),
+        _largest(rises, pairs, "beside one that gets better another gains up to {:.2g}"),
+    )
+
+
+def _largest(excess: Floats, rows: tuple[Floats, ...], words: str) -> Finding:
+    """The finding from how far each row is beyond what is allowed, in probability."""
+    worst = int(np.argmax(excess))
+    found = float(max(excess[worst], 0.0))
+    witness = tuple(one[worst] for one in rows)
+    if found <= 1e-12:
+        return Finding(True, found, witness, "no case against it was found")
+    at = " y=".join(map(_text, witness))
+    return Finding(False, found, witness, f"{words.format(found)}, x={at}")
+
+
+def _aligned(
+    softmax: Softmax, rng: np.random.Generator, actions: int, scale: float, rounds: int
+) -> Finding:
+    """The pair of rows whose policies move most against the move of the values."""
+    best = Finding(True, np.inf, (np.zeros(actions),) * 2, "")
+    for first in range(0, rounds, 10):  # anew: a search can end where policies hardly move
+        x, y = _pairs(rng, actions, scale)
+        for _ in range(first, min(first + 10, rounds)):
+            cosine = _cosine(softmax, x, y)
+            worst = int(np.argmin(cosine))
+            if cosine[worst] < best.worst:
+                holds, text = bool(cosine[worst] >= -1e-9), f"smallest cosine {cosine[worst]:.2g}"
+                text += "" if holds else f", x={_text(x[worst])} y={_text(y[worst])}"
+                best = Finding(holds, float(cosine[worst]), (x[worst], y[worst]), text)
+            x, y = _varied(rng, x, y, -cosine)
+    return best
+
+
+def _cosine(softmax: Softmax, x: Floats, y: Floats) -> Floats:
+    """That of the angle between the moves of values and policy; 1 where rounding would decide."""
+    by, to = x - y, softmax.policy(x) - softmax.policy(y)
+    by = by - by.mean(-1, keepdims=True)  # by which the policies' move, whose sum is 0, is the same
+    lengths = np.linalg.norm(by, axis=-1) * np.linalg.norm(to, axis=-1)
+    telling = np.max(np.abs(to), axis=-1) > 1e-6
+    return np.where(telling, (by * to).sum(-1) / np.where(telling, lengths, 1.0), 1.0)
 
 
 def _text(row: Floats) -> str:
