@@ -316,7 +316,7 @@ def _aligned(
 
 
 def _cosine(softmax: Softmax, x: Floats, y: Floats) -> Floats:
-    """That of the angle between the moves of values and policy; 1 where rounding would decide."""
+    """The cosine between the moves of values and policy; 1 where rounding would decide."""
     by, to = x - y, softmax.policy(x) - softmax.policy(y)
     by = by - by.mean(-1, keepdims=True)  # by which the policies' move, whose sum is 0, is the same
     lengths = np.linalg.norm(by, axis=-1) * np.linalg.norm(to, axis=-1)
