@@ -15,6 +15,7 @@ from collections.abc import Iterator
 __all__ = ["MissingExtraError", "needed_by"]
 
 TITLES = {
+    "blackjax": "blackjax",
     "cloudpickle": "cloudpickle",
     "equinox": "Equinox",
     "gymnasium": "Gymnasium",

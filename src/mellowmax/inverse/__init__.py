@@ -14,6 +14,7 @@ with needed_by("mellowmax.inverse", "jax"):
     from .fit import fit
     from .likelihood import log_likelihood
     from .rewards import Linear, Table
+    from .sample import Posterior, sample
     from .zurcher import Zurcher, zurcher
 
 __all__ = [
@@ -23,9 +24,11 @@ __all__ = [
     "FitStatus",
     "Linear",
     "NotFittedError",
+    "Posterior",
     "Table",
     "Zurcher",
     "fit",
     "log_likelihood",
+    "sample",
     "zurcher",
 ]
