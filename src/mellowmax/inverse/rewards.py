@@ -42,7 +42,9 @@ class Linear:
             raise ValueError(f"{rule}, got {given.shape}")
         checks.finite("features", given)
         k = given.shape[-1]
-        called = tuple(f"parameter {i}" for i in range(k)) if names is None else tuple(names)
+        if names is None:
+            names = [f"parameter {i}" for i in range(k)]
+        called = tuple(checks.instances("names", names, str, "a list of texts"))
         if len(called) != k:
             raise ValueError(f"`names` must have {k} names, got {len(called)}")
         object.__setattr__(self, "features", given)

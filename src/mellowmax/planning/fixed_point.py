@@ -131,6 +131,8 @@ def fixed_point(
     if max_iterations is None:
         max_iterations = NEWTON_STEPS if softmax.non_expansion else SWEEPS
     max_iterations = checks.whole("max_iterations", max_iterations, 1)
+    if not isinstance(initial, jax.core.Tracer):
+        checks.finite("initial", checks.numbers("initial", initial))
     if isinstance(model, MDP):
         model.check_ends()
         model = model.model()

@@ -64,7 +64,10 @@ def zurcher(groups: Sequence[int] = (4,), *, bins: int = 90, discount: float = 0
         >>> buses.demonstrations
         Demonstrations(decisions=4292, episodes=37)
     """
-    chosen = [checks.whole("groups", group, 1, 4) for group in groups]
+    chosen = [
+        checks.whole("groups", group, 1, 4)
+        for group in checks.instances("groups", groups, object, "numbers from 1 to 4")
+    ]
     if not chosen:
         raise ValueError("`groups` must have at least one group, got none")
     bins = checks.whole("bins", bins, 2)

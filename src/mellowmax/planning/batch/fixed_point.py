@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..._common import checks
 from ..._typing import ArrayLike
 from ...mdp import Model
 from ...softmax import Softmax
@@ -41,6 +42,7 @@ def fixed_point(
         [[0.4052 0.    ]
          [0.4313 0.    ]]
     """
+    checks.instance("batch", batch, Batch, "a Batch, such as Batch.of(mdps)")
     model = batch.model(discount_of_each(batch, discount, below_one=False))
     each = softmax_of_each(batch, softmax)
 

@@ -11,9 +11,8 @@ the matrix suits an MDP:
   number of states.
 - `gauss_seidel`, for any sparse model: BiCGSTAB with Gauss-Seidel sweeps.
 
-    form = direct_form(mdp) or swept_form(mdp)
-    x = form.factors(weights).solve(b)                    # (I - J) x = b
-    y = form.factors(weights).solve(b, transposed=True)   # (I - J)^T y = b
+The form of an MDP is `direct_form(mdp)`, or `swept_form(mdp)` where that is None. Its
+`factors(weights)` solve `(I - J) x = b`, and with `transposed=True` the transposed system.
 
 A dense model of many states has no form here: products with its matrix cost as little as the
 matrix has entries, a factorisation as many times more as there are states.
