@@ -62,6 +62,8 @@ class RowFunction:
         has_extremes: does the formula compute much that only rows with extreme numbers need? Then
             JAX compiles it without that too, and on a CPU tests each chunk. (Other libraries know
             the numbers when they compute.)
+        is_brief: is the formula so short that asking each chunk for extremes would take as long?
+            Then JAX asks all rows at once.
         quick: the formula for small batches of rows without extreme numbers.
         without_waiting: the formula that PyTorch compiles, and takes on a GPU, if it is another: a
             loop that ends when the numbers say so waits for the GPU at each step.
@@ -75,6 +77,7 @@ class RowFunction:
         given: RowFunction | None = None,
         on_accelerator: Formula | None = None,
         has_extremes: bool = False,
+        is_brief: bool = False,
         quick: QuickFormula | None = None,
         without_waiting: Formula | None = None,
     ) -> None:
@@ -83,6 +86,7 @@ class RowFunction:
         self.given = given
         self.on_accelerator = on_accelerator or formula
         self.has_extremes = has_extremes
+        self.is_brief = is_brief
         self.quick = quick
         self.without_waiting = without_waiting or formula
 
@@ -107,8 +111,7 @@ class RowFunction:
         """The formula, and a quicker one for a chunk of ordinary rows, under JAX on a CPU."""
         import jax
 
-        def quick(xp: Namespace, *columns: Array | None) -> Array:
-            return formula(knowing(xp, **{ORDINARY: True}), *columns)
+        quick = _of_ordinary_rows(formula)
 
         def either(xp: Namespace, *columns: Array | None) -> Array:
             q, parameter, counted = cast(Any, columns[:3])
@@ -165,12 +168,22 @@ class RowFunction:
             result = jnp.zeros(jax.eval_shape(at_once, *arrays).shape, arrays[0].dtype)
             return jax.lax.fori_loop(0, -(-rows // width), one_chunk, result)
 
+        def on_cpu(*arrays: jax.Array) -> jax.Array:
+            if not self.is_brief or arrays[2] is not None:
+                return in_chunks(self._by_the_chunk(self.formula), XLA_CPU_CHUNK, *arrays)
+            branches = (
+                functools.partial(in_chunks, formula, XLA_CPU_CHUNK)
+                for formula in (_of_ordinary_rows(self.formula), self.formula)
+            )
+            q, parameter = cast(Any, arrays[:2])
+            return jax.lax.cond(are_ordinary(xp, q.T, parameter.T), *branches, *arrays)
+
         @custom_vmap
         def value(*arrays: jax.Array) -> jax.Array:
             elsewhere = self.formula if _is_prior(arrays[2]) else self.on_accelerator
             return jax.lax.platform_dependent(
                 *arrays,
-                cpu=functools.partial(in_chunks, self._by_the_chunk(self.formula), XLA_CPU_CHUNK),
+                cpu=on_cpu,
                 default=functools.partial(in_chunks, elsewhere, XLA_CHUNK),
             )
 
@@ -272,6 +285,15 @@ class RowFunction:
                 return Function.apply(*flat).unflatten(0, rows), 0
 
         return Function
+
+
+def _of_ordinary_rows(formula: Formula) -> Formula:
+    """The formula for rows that are known to be ordinary."""
+
+    def quick(xp: Namespace, *columns: Array | None) -> Array:
+        return formula(knowing(xp, **{ORDINARY: True}), *columns)
+
+    return quick
 
 
 def _columns(x: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:

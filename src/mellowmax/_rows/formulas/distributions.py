@@ -241,7 +241,7 @@ mellowmax = RowFunction(
     _mellowmax, given=relative_temperature, has_extremes=True, quick=quick.policy
 )
 sparsemax = RowFunction(_sparsemax)
-resmax = RowFunction(_resmax, has_extremes=True)
+resmax = RowFunction(_resmax, is_brief=True)
 log_greedy = RowFunction(_logarithm(_greedy))
 log_uniform = RowFunction(_logarithm(_uniform))
 log_epsilon_greedy = RowFunction(_logarithm(_epsilon_greedy))

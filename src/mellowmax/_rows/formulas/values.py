@@ -247,5 +247,5 @@ mellowmax = RowFunction(
     quick=quick.mellowmax,
 )
 log_sum_exp = RowFunction(_log_sum_exp, [distributions.boltzmann, log_sum_exp_by_beta])
-resmax = RowFunction(_resmax, [resmax_by_q, resmax_by_eta], has_extremes=True)
+resmax = RowFunction(_resmax, [resmax_by_q, resmax_by_eta], is_brief=True)
 sparsemax = RowFunction(_sparsemax, [distributions.sparsemax, sparsemax_by_beta])
