@@ -135,7 +135,8 @@ class Problem:
             donate: may the results take the memory of the first of these?
         """
         if self.mesh is None:
-            return function(self.model, self.placed_softmax, *arguments)
+            with np.errstate(all="ignore"):  # as in programs
+                return function(self.model, self.placed_softmax, *arguments)
         program = on_every_device(function, self.mesh, outputs, 2 if donate else None)
         return program(self.model, self.placed_softmax, *arguments)
 
