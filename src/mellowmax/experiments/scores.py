@@ -59,8 +59,7 @@ def normalised(returns: npt.ArrayLike, random: npt.ArrayLike, reference: npt.Arr
 
 
 def interquartile_mean(scores: Floats) -> Floats:
-    """The mean of the middle half of all scores: outliers move it little, and it is less noisy than
-    the median."""
+    """The mean of the middle half of all scores, which no outlier moves far."""
     pooled = scores.reshape(*scores.shape[:-2], -1)
     return np.asarray(stats.trim_mean(pooled, 0.25, axis=-1))
 
