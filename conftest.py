@@ -58,6 +58,8 @@ import mellowmax.learning
 import mellowmax.planning  # noqa: F401
 
 jax.config.update("jax_enable_x64", True)
+if jax.config.jax_compilation_cache_dir is None:  # the tests leave nothing in the user's
+    jax.config.update("jax_enable_compilation_cache", False)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 

@@ -39,8 +39,8 @@ def test_a_compiled_program_is_kept_whole_or_not_at_all(tmp_path):
     code = """
 import os, resource, sys
 from jax._src.lru_cache import LRUCache
-from mellowmax.cli.console import keep_compiled_programs
-keep_compiled_programs()
+from mellowmax._common.private_names import write_programs_whole
+write_programs_whole()
 cache = LRUCache(sys.argv[1], max_size=-1)
 cache.put("short", b"x" * 10)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))

@@ -22,14 +22,11 @@ COMMANDS = typer.main.get_command(app)
 def call(*arguments):
     """Call a command; the result has `exit_code`, `stdout` and `stderr`.
 
-    Nothing that is compiled goes to the user's cache, for this process would keep it in use. On a
-    slow machine, too, there is no line of progress every five seconds.
+    On a slow machine, too, there is no line of progress every five seconds.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("typer.testing._get_command", lambda app: COMMANDS)
         patch.setattr("mellowmax.cli.progress.SECONDS_BETWEEN_LINES", math.inf)
-        for name in ("solve", "train", "evaluate", "explore", "reproduce"):
-            patch.setattr(f"mellowmax.cli.{name}.keep_compiled_programs", lambda: None)
         return CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "200"})
 
 

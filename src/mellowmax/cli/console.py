@@ -13,12 +13,10 @@ import errno
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from pathlib import Path
 from typing import NoReturn
 
 import typer
 
-from .._common.private_names import write_programs_whole
 from .._common.signals import exit_code, say_stopped
 from .._common.terminal import say, say_error
 from .._common.text import visible
@@ -34,7 +32,6 @@ __all__ = [
     "choose_softmax",
     "errors_in_one_sentence",
     "exit_interrupted",
-    "keep_compiled_programs",
     "output_arrives",
     "print_rows",
 ]
@@ -147,15 +144,3 @@ def print_rows(rows: Iterable[tuple[str, str]]) -> None:
     for name, text in rows:
         head = f"{name:14s} "
         say(f"{head}{visible(text)}".rstrip(), indent=len(head))
-
-
-def keep_compiled_programs() -> None:
-    """Compile once and not at each start: in the user's cache, unless they chose another place."""
-    import jax
-
-    if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
-        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        jax.config.update("jax_compilation_cache_dir", str(Path(home) / "mellowmax" / "jax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-        with contextlib.suppress(ImportError, AttributeError):  # of a JAX that does it differently
-            write_programs_whole()

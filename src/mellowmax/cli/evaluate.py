@@ -9,9 +9,10 @@ import numpy as np
 import typer
 
 from .._common import checks
+from .._common.compiled_programs import keep_compiled_programs
 from .._common.shown import shown
 from .._common.text import shortened
-from .console import errors_in_one_sentence, keep_compiled_programs
+from .console import errors_in_one_sentence
 from .gif import check_film
 from .options import AsJson, Force, MaxSteps, Quiet, Seed, Workers, paths
 from .progress import Pace

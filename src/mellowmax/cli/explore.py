@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .._common.compiled_programs import keep_compiled_programs
 from .._common.files import check_output
 from .._common.signals import early_end
 from .._common.terminal import say, say_error
 from .._common.text import visible
-from .console import errors_in_one_sentence, keep_compiled_programs
+from .console import errors_in_one_sentence
 from .models import load_model
 from .options import Discount, Force, paths
 from .result import progress_unless

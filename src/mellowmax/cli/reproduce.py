@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .._common.compiled_programs import keep_compiled_programs
 from .._common.files import check_directory
 from .._common.signals import early_end
 from .._common.terminal import columns, say, say_error, wrapped
@@ -20,7 +21,6 @@ from .console import (
     check_choice,
     errors_in_one_sentence,
     exit_interrupted,
-    keep_compiled_programs,
 )
 from .options import AsJson, Force, Quiet, completion, paths
 from .progress import Bar, time_left

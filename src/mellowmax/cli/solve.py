@@ -19,7 +19,6 @@ from .console import (
     choose_softmax,
     errors_in_one_sentence,
     exit_interrupted,
-    keep_compiled_programs,
 )
 from .csv_files import has_columns, write_csv
 from .describe import describe_solution, sizes
@@ -108,7 +107,6 @@ def solve(
         if csv is not None:
             _check_csv(csv, out, model, force=force)
         mdp = load_model(model, discount)
-        keep_compiled_programs()
         from .. import planning
         from ..planning.table import columns
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
+from .._common.compiled_programs import keep_compiled_programs
 from .._common.files import check_directory
 from .._common.signals import early_end
 from .console import (
@@ -25,7 +26,6 @@ from .console import (
     choose_softmax,
     errors_in_one_sentence,
     exit_interrupted,
-    keep_compiled_programs,
 )
 from .csv_files import write_csv
 from .options import (

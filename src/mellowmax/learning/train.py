@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common import checks
+from .._common.compiled_programs import keep_compiled_programs
 from .._common.runs import devices_of, run_numbers
 from .._typing import Key, Scalar
 from ..environments import tabular
@@ -100,6 +101,7 @@ def train(
         >>> train(learner, "FrozenLake-v1", episodes=20, runs=2)
         TabularResult(q=(2, 16, 4), returns=(2, 20), lengths=(2, 20))
     """
+    keep_compiled_programs()
     checks.instance("learner", learner, Learner, "a Learner, such as `sarsa(...)`")
     if isinstance(environment, MDP):
         environment = tabular.params(environment)

@@ -21,6 +21,8 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 from jax.tree_util import PyTreeDef
 
+from .._common.compiled_programs import keep_compiled_programs
+
 __all__ = [
     "STATES",
     "fetch",
@@ -125,6 +127,7 @@ def _compiled(
     outputs: Any,
     donate: int | None,
 ) -> Callable[..., Any]:
+    keep_compiled_programs()
     inputs = P() if tree is None else jax.tree.unflatten(tree, specs)
     mapped = jax.shard_map(function, mesh=mesh, in_specs=inputs, out_specs=outputs, check_vma=False)
     return jax.jit(mapped, donate_argnums=donate, keep_unused=True)

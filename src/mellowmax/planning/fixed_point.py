@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._common import checks
+from .._common.compiled_programs import keep_compiled_programs
 from .._common.pytrees import pytree
 from .._typing import ArrayLike
 from ..mdp import MDP
@@ -137,6 +138,7 @@ def fixed_point(
         model.check_ends()
         model = model.model()
     rule = _Rule(tolerance, max_iterations)
+    keep_compiled_programs()
     if jax.config.jax_enable_x64:  # type: ignore[attr-defined]
         return _program(model, softmax, initial, rule)
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((model, softmax))):

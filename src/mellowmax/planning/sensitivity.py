@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._common import checks
+from .._common.compiled_programs import keep_compiled_programs
 from .._common.pytrees import pytree
 from .._typing import ArrayLike, Floats
 from ..mdp import MDP
@@ -51,6 +52,7 @@ def sensitivity(
         raise ValueError(f"`q_bar` must have the shape {shape}, got {given.shape}")
     given = np.where(mdp.available, given, 0.0)
     checks.finite("q_bar", given)
+    keep_compiled_programs()
     with jax.enable_x64(True):
         result = _pulled_back(mdp.model(), softmax, value, given, converged)
         return jax.tree.map(lambda x: np.asarray(x)[()], result)

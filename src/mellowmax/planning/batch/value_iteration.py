@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._common import checks
+from ..._common.compiled_programs import keep_compiled_programs
 from ..._common.threads import on_all_cores
 from ..._typing import ArrayLike, Bools, Floats, Integers
 from ...softmax import Softmax
@@ -105,6 +106,7 @@ def value_iteration(
     References:
         Asadi and Littman (2017), Algorithm 2 and section 7.1.
     """
+    keep_compiled_programs()
     limits = checks.numbers("tolerances", tolerances)
     falling = limits.ndim == 1 and len(limits) and (np.diff(limits) <= 0).all()
     if not (falling and (limits >= 0).all()):
