@@ -21,7 +21,7 @@ STEPS = 50
 
 
 def theirs(seconds, seed):
-    """The steps per second of one process of Gymnasium's."""
+    """The steps per second of one Gymnasium process."""
     import gymnasium
     import numpy as np
 

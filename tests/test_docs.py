@@ -291,6 +291,13 @@ STUMBLING_BLOCKS = {
     "ignores": r"\bneeds? it not\b",
     "does not exist": r"\bthat there (is|are|was|were) (not|none)\b",
     "this many": r"(?<!, )\bso many (steps|runs|episodes|bytes|lanes|of)\b",
+    "the most": r"\b[Uu]p to so many\b",
+    "no longer": r"\bthat no more\b",
+    "in place of": r"\bin the place of\b",
+    "with respect to": r"\b(derivative|gradient)s? (of [^.;,]{1,40} )?by (`|its\b|omega\b|"
+    r"the (parameters?|values|weights|prior|result|logarithm|rewards)\b)",
+    "the name first": r"\bof (NumPy|PyTorch|JAX|Python|QuantEcon|Gymnasium|Gambit|Typer|Matplotlib)"
+    r"'s(?=[.,:;]| (with|or|in)\b)|\bof pandas'",
     "the general path": r"\bthe way of all\b",
     "for some seconds": r"\b(for|after|take|takes|took) so long\b(?! as)",
 }

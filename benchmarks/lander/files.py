@@ -13,7 +13,7 @@ ENDS = ("land", "crash", "leave", "time out")
 LAND, CRASH, LEAVE, TIME = range(4)
 FLIGHT_STEPS = 100
 PART = 500
-"""The number of episodes in a file of Gymnasium's: a stopped run loses at most this many."""
+"""The number of episodes in a file of Gymnasium's runs: a stopped run loses at most this many."""
 CONTACT_SPARE = 1.25
 """Episodes for each state of contact: some end without any."""
 

@@ -330,7 +330,7 @@ def collect(folder: pathlib.Path, plan: Plan, parts: list[str]) -> None:
             policy = np.repeat(order, len(seeds))
             each = np.tile(np.array(seeds), len(order))
             paired = kind == "paired"
-            # Keys are no seeds of Gymnasium's: the same number leads to other draws.
+            # A key is not one of Gymnasium's seeds: the same number leads to other draws.
             source = FromSeeds(count, steps) if paired else FromKeys(count, steps, seeds.start)
             result = landers.play(policy, each, source, say=progress)
             for number, path in paths.items():

@@ -40,7 +40,7 @@ class Replay:
         self.count = 0
 
     def add(self, seen, action, reward, ended, after):
-        """Keep a step in the place of the oldest."""
+        """Keep a step in place of the oldest."""
         at = self.count % len(self.actions)
         self.seen[at], self.actions[at], self.rewards[at] = seen, action, reward
         self.ended[at], self.after[at] = ended, after

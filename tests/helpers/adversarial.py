@@ -11,10 +11,10 @@ library, compiled where JAX is, with its gradients:
 
 - mellowmax, within 8 eps of the range and of its own size;
 - the policy's expected value, within 64 eps of the range;
-- the log-policy, the temperature and the derivative of mellowmax by omega, as relative numbers, the
-  temperature as far as rounding mellowmax lets it be known;
-- a gradient of the policy and of the log-policy by the values, relative to its largest term, where
-  the library differentiates.
+- the log-policy, the temperature and mellowmax's derivative with respect to omega, as relative
+  numbers, the temperature as far as rounding mellowmax lets it be known;
+- a gradient of the policy and of the log-policy with respect to the values, relative to its largest
+  term, where the library differentiates.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def made_up(spec):
 
 
 def install(patch=setattr, real=False):
-    """Put it in the place of figure 9."""
+    """Put it in place of figure 9."""
     patch(fig9, "SCALES", dict.fromkeys(("quick", "paper"), REAL if real else SMALL))
     patch(fig9, "plot", lambda tables: {"rewards": style.figure()[0]})
     patch(fig9, "planned_reward", lambda softmax, slip: (0.5, True))

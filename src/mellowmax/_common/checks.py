@@ -99,7 +99,7 @@ def array(name: str, values: object) -> npt.NDArray[Any]:
 
 
 def unmasked(name: str, *values: object) -> None:
-    """Raise for a masked array of NumPy's, or a list with one: its mask would be lost."""
+    """Raise for a masked NumPy array, or a list with one: its mask would be lost."""
     for value in values:
         if isinstance(value, np.ma.MaskedArray):
             instead = ": say by `where` which actions count" if name == "q" else ""

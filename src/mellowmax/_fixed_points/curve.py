@@ -42,7 +42,8 @@ Point: TypeAlias = Floats
 """`[D + 1]`, scaled: the vector, then the level of the parameter, from 0 to 1 over its range."""
 
 Slope: TypeAlias = Callable[[Floats, float, Floats], Floats]
-"""From a vector, a parameter and the Jacobian there to the derivative of `F` by the parameter."""
+"""The derivative of `F` with respect to the parameter, from a vector, a parameter and the Jacobian
+there."""
 
 SLACK = (0.65, 0.002)
 """The corrector may end off a step by the first times the tangent's turn, plus the second."""
@@ -86,7 +87,7 @@ class Range:
         return np.asarray(np.arcsinh(self.size * parameters) if self.size else parameters)
 
     def rise(self, parameter: float) -> float:
-        """The derivative of the parameter by its level, at a parameter."""
+        """The derivative of the parameter with respect to its level, at a parameter."""
         return self.span * math.hypot(1.0, self.size * parameter) / (self.size or 1.0)
 
 
@@ -102,7 +103,7 @@ class Curve:
     unit: float
     """What vectors are measured in: the length of the diagonal of their box."""
     slope: Slope | None
-    """What is known of the derivative by the parameter."""
+    """What is known of the derivative with respect to the parameter."""
     error: float
     """About how far a point may be from the curve."""
 

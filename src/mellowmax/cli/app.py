@@ -1,4 +1,4 @@
-"""The commands as one application of Typer's.
+"""The commands as one Typer application.
 
 Each is a module. They import JAX and what else they need when they run, so that `--help` comes at
 once.

@@ -37,7 +37,7 @@ def name_of(parameter: click_core.Parameter) -> str:
 
 
 def with_flags(sentence: str) -> str:
-    """A sentence with the flags of the command under way in the place of the library's arguments.
+    """A sentence with the flags of the running command in place of the library's arguments.
 
     "`learning_rate` must be ..." becomes "`--learning-rate` must be ...".
     """

@@ -157,8 +157,9 @@ class Reinforce:
 
         Args:
             state: what has been learned so far.
-            ascent: the gradient of the expected return, by the weights of the policy's network.
-            correction: the gradient of the baseline's error, by its weights.
+            ascent: the gradient of the expected return with respect to the weights of the policy's
+                network.
+            correction: the gradient of the baseline's error with respect to its weights.
         """
         descent = jax.tree.map(jnp.negative, ascent)
         trained = (state.network, state.baseline)
@@ -212,7 +213,7 @@ class Reinforce:
         return lax.fori_loop(0, self.epochs, one_epoch, state)
 
     def gradient(self, policy: Policy, episodes: Episodes, advantages: jax.Array) -> Network:
-        """An estimate of the gradient of the expected return, by the network's weights.
+        """An estimate of the gradient of the expected return with respect to the network's weights.
 
         Args:
             policy: the one that played the episodes.

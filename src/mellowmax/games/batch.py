@@ -5,9 +5,10 @@ same tests of each step: the corrector ends near, the tangent turns little, and 
 keeps its sign. All games take a step in the same calls of NumPy. A game that has arrived leaves at
 once, and the next one takes its place, so that none waits for the slowest.
 
-What is followed is the scale `s` of the payoffs, from 0 to 1: `v = U(policy(s v))`. A policy that
-depends on a parameter times the values, as Boltzmann's and mellowmax's do, passes the same
-equilibria if its parameter rises from 0 instead; and the derivative by `s` takes no further policy.
+What is followed is the scale `s` of the payoffs, from 0 to 1: `v = U(policy(s v))`. If a policy
+depends on a parameter times the values, as Boltzmann's and mellowmax's do, these are the equilibria
+that it passes as its parameter rises from 0. The derivative with respect to `s` needs no further
+policy.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ class _Games:
         return payoffs.values(policy, pairs) - v, matrix
 
     def corrected(self, guess: Floats, normal: Floats) -> tuple[Floats, Floats, Bools]:
-        """The point of each curve on the plane through a guess, its matrix, and was it reached?"""
+        """The point of each curve on the plane through a guess, its matrix, and who reached it."""
         point, ok = guess.copy(), np.zeros(len(guess), np.bool_)
         matrix = np.zeros((len(guess), guess.shape[1], guess.shape[1]))
         rows, before = np.arange(len(guess), dtype=np.int32), np.zeros(len(guess))
@@ -224,7 +225,7 @@ class _Lanes:
         return type(self)(*(getattr(self, field.name)[rows] for field in dataclasses.fields(self)))
 
     def step(self) -> Bools:
-        """One step of each lane; which of them have arrived at the end of the range?"""
+        """One step of each lane, and which lanes have arrived at the end of the range."""
         rise = self.tangent[:, -1]
         ahead = self.point[:, -1] + self.length * rise
         leaves = (ahead > 1) & (rise > 0)

@@ -49,11 +49,12 @@ class Fit:
     model: str
     parameters: Mapping[str, float]
     standard_errors: Mapping[str, float]
-    """NaN for a parameter at an end of its range, or where the likelihood does not curve."""
+    """The standard error of each parameter; NaN at an end of its range, or if the likelihood does
+    not curve."""
     intervals: Mapping[str, tuple[float, float]]
-    """At 95 %; NaN where there is none."""
+    """The interval of each parameter at 95 %; NaN where there is none."""
     log_likelihoods: Floats
-    """`[G]`, of each game."""
+    """`[G]`, the log-likelihood of each game."""
     uniform: Floats
     """`[G]`, the log-likelihood of each game if all choose at random."""
     notes: tuple[str, ...]
@@ -271,7 +272,7 @@ def _maximum(
 def _where_it_falls(
     objective: Callable[[float], float], table: _Table, at: float, floor: float
 ) -> tuple[float, float]:
-    """Where it falls below a floor, on both sides of a maximum; 0 or 2 if it never does."""
+    """Where a function falls below a floor, on both sides of a maximum; 0 or 2 if it never does."""
     from scipy.optimize import brentq
 
     total, ends = table.values.sum(1), []
@@ -366,7 +367,7 @@ def _fit_levels(observed: Observations, family: Family) -> Fit:
 
 
 def _errors(function: Callable[[Floats], float], at: Floats, axes: Floats) -> Floats:
-    """Standard errors along some axes from the curvature at a maximum; NaN where it is none."""
+    """Standard errors along some axes, from the curvature; NaN unless it is that of a maximum."""
     steps = 1e-3 * at * axes
     hessian = np.array(
         [

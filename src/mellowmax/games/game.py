@@ -135,10 +135,10 @@ class Game:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a `.nfg` file of Gambit's, in its payoff or its outcome format.
+        """Read a `.nfg` file of Gambit, in its payoff or its outcome format.
 
         Raises:
-            ValueError: for a file that is none; it has the name of the file and the line.
+            ValueError: for a file that is not one, with its name and the line.
         """
         path = checks.file_path("path", path)
         try:
@@ -184,7 +184,7 @@ class Game:
         """A profile, as arrays.
 
         Raises:
-            ValueError: if it is none of this game.
+            ValueError: if it is not a profile of this game.
         """
         mixed = tuple(of_each_player("profile", profile))
         if tuple(own.shape for own in mixed) != tuple((count,) for count in self.shape):

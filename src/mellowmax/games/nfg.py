@@ -85,7 +85,7 @@ class _Reader:
         return token
 
     def error(self, rule: str) -> ValueError:
-        """The error for a token that is not as it must be."""
+        """The error for a token that cannot stand there."""
         got = shown(self.token) if self.token else "the end of the file"
         return ValueError(f"line {self.line} must have {rule}, got {got}")
 

@@ -142,7 +142,7 @@ def _padded(array: Floats, n: int, most: int) -> Floats:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Response:
-    """What softmax players answer to action values: a map of vectors, `[..., D]`."""
+    """The response of softmax players to action values: a map of vectors, `[..., D]`."""
 
     payoffs: Payoffs
     softmax: Softmax

@@ -201,7 +201,7 @@ def trace(
 
 
 def _slope(setting: Setting, family: Family, levels: Range) -> Slope | None:
-    """The derivative by the parameter, if a policy depends on its product with the values."""
+    """`Slope` of a policy that depends on the parameter times the values; None for others."""
     payoffs, most = setting.payoffs, max((levels.first, levels.last), key=abs)
     rows = payoffs.rows(payoffs.low / (abs(most) * levels.size or 1.0))
     one, other = (family(share * most).policy(rows / share) for share in (1.0, 0.5))

@@ -14,7 +14,7 @@ __all__ = ["Demonstrator", "demonstrator"]
 @pytree
 @dataclasses.dataclass(frozen=True)
 class Demonstrator:
-    """Whose values the demonstrator has, and by whose policy it acts on them.
+    """The softmax whose values a demonstrator has, and the softmax whose policy it acts by.
 
     | paper | plans | acts |
     | --- | --- | --- |

@@ -98,7 +98,7 @@ def fit(
             to one of these, to fit the parameter of the softmax too.
         discount: a number, or a function from the parameters to one; None for the MDP's own.
         initial: where to start, a number or `[k]`.
-        penalty: half of it times the sum of the squares of the parameters is taken off the
+        penalty: half of it times the sum of the squares of the parameters is subtracted from the
             log-likelihood.
         method: `"newton"`, `"fisher"` (the natural gradient), or `"bfgs"`; `"auto"` is Newton's.
         tolerance: the fit ends when another step promises to gain no more than this.
@@ -171,7 +171,7 @@ _program = jax.jit(_of_parameters)
 
 
 class _Found(NamedTuple):
-    """Where a search has come to."""
+    """Where a search stands."""
 
     parameters: Floats
     at: _Evaluation
@@ -382,7 +382,7 @@ def _check_probable(first: _Evaluation, search: _Search, theta: Floats) -> None:
             )
 
 
-# What came of it.
+# The result.
 
 
 def _estimate(

@@ -38,7 +38,7 @@ class Environment:
 
 
 class Question(NamedTuple):
-    """What is a function of the parameters, as a tree that JAX sees through."""
+    """What may be a function of the parameters, as a tree that JAX sees through."""
 
     reward: Any
     model: Any
@@ -63,7 +63,7 @@ class Question(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What some parameters make of one MDP."""
+    """The policy and the plan under some parameters in one MDP."""
 
     log_policy: jax.Array  # [S, A], 0 for actions that cannot be taken
     point: Point

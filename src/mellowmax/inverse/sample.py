@@ -44,9 +44,9 @@ class Posterior:
     rhat: Floats
     """`[k]`, how much the chains differ: 1 where they do not (Gelman and Rubin, 1992)."""
     effective_sizes: Floats
-    """`[k]`, how many independent draws the mean is worth."""
+    """`[k]`, how many independent draws would give the mean as exactly."""
     divergences: int
-    """How many draws met a place that the sampler could not follow; 0 is the number to have."""
+    """The number of divergent transitions, which the sampler could not follow; it should be 0."""
     acceptance: float
     """The mean probability of acceptance."""
     prior_deviations: Floats | None

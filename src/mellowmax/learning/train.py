@@ -95,7 +95,7 @@ def train(
         >>> train(learner, taxi.params(), steps=1000, runs=4, bins=10)
         TabularResult(q=(3, 2, 4, 264, 4), rewards=(3, 2, 4, 10))
 
-        Two runs in an environment of Gymnasium's:
+        Two runs in a Gymnasium environment:
 
         >>> learner = sarsa(Boltzmann(20.0), 0.2, discount=0.95)
         >>> train(learner, "FrozenLake-v1", episodes=20, runs=2)

@@ -402,7 +402,7 @@ class MDP:
 
     @classmethod
     def from_quantecon(cls, ddp: DiscreteDP) -> Self:
-        """The MDP of a `DiscreteDP` of QuantEcon's, in its product form or by state-action pairs.
+        """The MDP of QuantEcon's `DiscreteDP`, in its product form or by state-action pairs.
 
         Args:
             ddp: the model, dense or sparse. Its `beta` is the discount.

@@ -220,7 +220,7 @@ def padded(entries: Entries, rewards: Floats) -> Arrays:
 
 
 def _merged(key: Indices, probabilities: Floats, rewards: Floats) -> tuple[Indices, Floats, Floats]:
-    """One entry in the place of each run of equal keys."""
+    """One entry in place of each run of equal keys."""
     good = (probabilities > 0) & (probabilities <= 1 + ROW_SUM_TOLERANCE) & np.isfinite(rewards)
     repeats = (key[1:] == key[:-1]) & good[1:] & good[:-1]
     if not repeats.any():

@@ -1,15 +1,15 @@
 """The average reward of an endless task, by relative value iteration with bounds.
 
-Without a discount the values of an endless task have no limit, but what a step earns on average
-has: the *gain* `g`. What a start in a state earns beyond it in all is the *bias* `h`, which is
-determined up to a constant. With a softmax's operator `f`,
+Without a discount the values of an endless task have no limit, but the average reward of a step has
+one: the *gain* `g`. How much more a start in a state earns in total than the gain of each step is
+the *bias* `h`, which is determined up to a constant. With a softmax's operator `f`,
 
     g + h(s) = f(q(s, .)),    q(s, a) = r(s, a) + sum_t P(t | s, a) h(t).
 
 **The method.** A sweep `T h = f(r + P h)` changes `h` by `d = T h - h`, and `h` is good where `d`
 is the same for all states. The next `h` is `h + 0.9 (d - c)`, with the middle `c` of `d`, which
-keeps `h` from growing. With a whole step in the place of 0.9, a chain that returns to a state only
-after a multiple of two or more steps would make `d` go round in circles.
+keeps `h` from growing. With a whole step instead of 0.9, a chain that returns to a state only after
+a multiple of two or more steps would make `d` repeat itself without end.
 
 **The bounds.** Let `f` not fall when an action gets better, and move with a shift of all actions.
 If `d >= low` then `T^n h >= h + n low`, so the gain is at least `low`, and likewise at most the
@@ -23,7 +23,7 @@ and the second needs nothing of `f`.
 **Several gains.** A model is *unichain* if every policy comes to the same set of states from
 everywhere. If it is not, the gain may depend on the first state. Two sets of states that nothing
 leaves are found at once. If only some policies have two, and the softmax may choose among them, `d`
-comes to rest with different numbers, and these are the gains.
+settles at different numbers, and these are the gains.
 
 References:
     Puterman (2005), Markov decision processes, chapters 8 and 9. White (1963), Dynamic programming,
@@ -81,7 +81,8 @@ __all__ = ["AverageSolution", "solve_average"]
 STEP = 0.9
 """How much of the change of a sweep is taken."""
 AT_REST = 1e-9
-"""How much of the range of the change may differ from sweep to sweep where it is at rest."""
+"""The part of the range of the change by which it may still differ from sweep to sweep when it has
+settled."""
 UNICHAIN = "`mdp` must be unichain for an average reward"
 
 
@@ -90,10 +91,10 @@ class AverageSolution:
     """The average reward under a softmax, and what is known about it."""
 
     gain: float
-    """What a step earns on average, from whatever state."""
+    """The average reward of a step, whatever the first state."""
     bias: Floats = dataclasses.field(repr=False)
-    """`[S]`, what a start in each state earns in all, beyond the gain of each step and beyond what
-    a start in state 0 earns."""
+    """`[S]`, how much more a start in each state earns in total than the gain of each step,
+    relative to state 0."""
     q: Floats = dataclasses.field(repr=False)
     """`[S, A]`, the same for each first action; -inf for an action that is not allowed."""
     converged: bool
@@ -130,11 +131,11 @@ class AverageSolution:
         return self.softmax.policy(self.q, where=self.allowed)
 
     def to_frame(self) -> DataFrame:
-        """A table of pandas' with a row for each state and action."""
+        """A pandas table with a row for each state and action."""
         return frame(columns(self, "bias", self.bias))
 
     def plot(self) -> Figure:
-        """A figure of Matplotlib's: the bias, the policy, and the history where it was kept."""
+        """A Matplotlib figure: the bias, the policy, and the history where it was kept."""
         return picture(self, "bias", self.bias, self.history)
 
 
@@ -230,7 +231,7 @@ def _sweeps(
 
 
 def _at_rest(state: State, change: jax.Array) -> Check:
-    """Stop where sweep after sweep changes the states differently, and by the same as before."""
+    """Stop where the states change by different amounts, and each by the same in every sweep."""
     rest = state.memory.moved <= AT_REST * change
     rest &= change > AT_REST * largest(jnp.abs(state.x))  # or it is rounding
     return Check(stop=rest, period=jnp.where(rest, 2, 0))
@@ -267,7 +268,7 @@ def _check_never_ends(mdp: MDP) -> None:
 
 
 def _check_one_closed_set(mdp: MDP) -> None:
-    """Raise if there are two sets of states that no action leaves; an operator is not known."""
+    """Raise if there are two sets of states that no action leaves, unless that is not known."""
     if isinstance(mdp.probabilities, Operator):
         return
     state, action, branch = np.nonzero(mdp.probabilities)

@@ -99,11 +99,11 @@ class FiniteHorizonSolution:
         return np.stack([softmax.policy(q, where=mask) for softmax, q, mask in steps])
 
     def to_frame(self) -> DataFrame:
-        """A table of pandas' with a row for each step, state and action."""
+        """A pandas table with a row for each step, state and action."""
         return frame(columns(self, "value", self.value[:-1]))
 
     def plot(self) -> Figure:
-        """A figure of Matplotlib's: the values and the policy by time."""
+        """A Matplotlib figure: the values and the policy by time."""
         return picture(self, "value", self.value)
 
 

@@ -87,13 +87,13 @@ def fixed_point(
 ) -> Point:
     """The fixed point of `q = r + discount * P f(q)`, with all its derivatives.
 
-    It may be traced by `jax.jit`, `vmap`, `grad`, `jvp` and `hessian`, and differentiated by
-    whatever is an array of floats in its arguments: rewards, probabilities, the discount and the
+    It may be traced by `jax.jit`, `vmap`, `grad`, `jvp` and `hessian`, and differentiated with
+    respect to every array of floats in its arguments: rewards, probabilities, the discount and the
     parameter of the softmax. It computes in float64: where JAX traces it, that has to be within
     `jax.enable_x64(True)`, or its flag be set.
 
     Args:
-        model: the MDP, or its arrays `mdp.model()`, with others in the place of some of them.
+        model: the MDP, or its arrays `mdp.model()`, some of which may be replaced.
         softmax: any pair; each state can have a parameter of its own.
         initial: the values to start from, a number or `[S, A]`.
         tolerance: a largest change of a sweep that ends the iterations. One more step of Newton's

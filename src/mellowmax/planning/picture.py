@@ -103,7 +103,7 @@ class _Scale(NamedTuple):
         return np.argsort(self.places)
 
     def tick(self, axis: Any) -> None:
-        """Label an axis of Matplotlib's."""
+        """Label a Matplotlib axis."""
         axis.set_label_text(self.name)
         step = -(-len(self.places) // MOST_NAMES)
         if self.names is not None:

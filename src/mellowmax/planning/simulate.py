@@ -27,7 +27,7 @@ __all__ = ["Simulation", "simulate"]
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Simulation:
-    """Paths: the states that each has come to, its actions, and what it has earned.
+    """Paths: the states, actions and rewards of each.
 
     A path may end before the last step, in a terminal state or at the end of the episode, which is
     the state `S`. It stays there, with the action -1 and the reward 0.
@@ -53,7 +53,7 @@ class Simulation:
         return lengths
 
     def to_frame(self) -> DataFrame:
-        """A table of pandas' with a row for each step that was taken."""
+        """A pandas table with a row for each step that was taken."""
         path, step = np.nonzero(self.actions >= 0)
         state, action = self.states[path, step], self.actions[path, step]
         return frame(
@@ -99,7 +99,7 @@ def simulate(
         ValueError: for one that is not as above.
 
     Examples:
-        The mean of the returns comes to the value:
+        The mean of the returns is near the value:
 
         >>> from mellowmax import Mellowmax
         >>> from mellowmax.mdp import two_state

@@ -179,7 +179,7 @@ class Solution:
         return arrays | self._known()
 
     def to_frame(self) -> DataFrame:
-        """A table of pandas' with a row for each state and action.
+        """A pandas table with a row for each state and action.
 
         Examples:
             >>> from mellowmax import Max
@@ -196,7 +196,7 @@ class Solution:
         return frame(columns(self, "value", self.value))
 
     def plot(self) -> Figure:
-        """A figure of Matplotlib's: the values, the policy, and the history where it was kept."""
+        """A Matplotlib figure: the values, the policy, and the history where it was kept."""
         return picture(self, "value", self.value, self.history)
 
     def _known(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Planning: from an MDP and a softmax to values, with a proof of how good they are.
 
 **The equation.** Planning with a softmax looks for the fixed point of the Bellman operator that has
-the softmax's operator `f` in the place of the maximum (section 4 of the paper):
+the softmax's operator `f` in place of the maximum (section 4 of the paper):
 
     q = T q,    (T q)(s, a) = r(s, a) + discount * sum_t P(t | s, a) f(q(t, .)).
 
@@ -163,7 +163,7 @@ def solve(
             have one for each step.
         horizon: the number of steps; None for no end but that of episodes.
         final: with a horizon, what each state is worth after the last step, a number or `[S]`.
-        average: the average reward in the place of the discounted values? The solve then ends when
+        average: find the average reward instead of discounted values? The solve then ends when
             it is known to within `tolerance`.
         method: `"in-place"` is the paper's Algorithm 2, `"synchronous"` its simultaneous form,
             `"shifted"` adds to each sweep what a shift of all values can add, `"newton"` is

@@ -65,10 +65,10 @@ class Softmax(ABC):
         array([0.5867, 0.    ])
     """
 
-    if not TYPE_CHECKING:  # which would take any arguments for those of every subclass
+    if not TYPE_CHECKING:  # for a type checker, every subclass would take any arguments
 
         def __new__(cls, *args: object, **kwargs: object) -> Self:
-            """An object, and its class made known to JAX: by now it has all its fields."""
+            """Register the class with JAX, if its author has not done so by now."""
             pair = super().__new__(cls)
             register(cls)
             return pair
@@ -109,7 +109,7 @@ class Softmax(ABC):
 
     @abstractmethod
     def log_policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
-        """Their logarithms, finite wherever a probability is not 0 but underflows."""
+        """The logarithms of the probabilities, finite even where a positive one underflows."""
 
     @abstractmethod
     def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:

@@ -99,9 +99,9 @@ class LogSumExp(_Logit):
 class FreeEnergy(_Logit):
     """`log(sum(prior * exp(beta q))) / beta`, and Boltzmann's policy with that prior.
 
-    The value is mellowmax, and the policy is its gradient, in place of the one that earns it. It is
-    that of G-learning (Fox and others, 2016) and of linearly solvable MDPs (Todorov, 2006), both
-    cited in section 8: a policy pays for every nat that it is from its prior, by `1 / beta`, so
+    The value is mellowmax. The policy is the gradient of mellowmax, not the policy that earns it.
+    G-learning (Fox and others, 2016) and linearly solvable MDPs (Todorov, 2006), both cited in
+    section 8, use this softmax: a policy pays `1 / beta` for every nat between it and its prior, so
     the bonus is `-kl(policy, prior) / beta`. Without a prior all actions have the same weight.
 
     Examples:

@@ -62,7 +62,7 @@ def tables():
 
 @pytest.fixture(scope="module", autouse=True)
 def another_environment():
-    """Two states in the place of the lander."""
+    """Two states in place of the lander."""
     params = two_state.params()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fig11, "lunar_lander", SimpleNamespace(params=lambda height: params))

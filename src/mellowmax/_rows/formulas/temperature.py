@@ -393,7 +393,7 @@ def _narrow_by_unit(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
 
 
 def _narrow_by_weight(xp: Namespace, g: Gaps, row: UnitRow) -> Array:
-    """The derivative of `_narrow_ratio` by the weights, over the strength, term by term."""
+    """`_narrow_by_unit` with respect to the weights instead of the gaps."""
     k, c, second, skew, kurtosis = _narrow_shape(xp, g, row)
     by_second = c * c / second - 1  # over the second cumulant, as the others are
     by_skew = c * by_second - 2 * c - skew - skew * by_second

@@ -1,8 +1,8 @@
 """Formulas in few array operations, for rows without extreme numbers.
 
 Nearly all rows are like that. These formulas are in double precision, and what they find proves
-itself: a value is right if it is finite, and a root is if the last step towards it was small. Where
-one row is not so, the answer is None, and the caller takes the general path, which is right for
+itself: a value is right if it is finite, and a root is if the last step towards it was small. If
+that fails in one row, the answer is None, and the caller takes the general path, which is right for
 every input.
 
 With the gaps `g = |omega| (max(q) - q)` mellowmax is `max(q) - d / |omega|`, where `d` is
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 Columns: TypeAlias = Any
-"""An array of NumPy's or a tensor of PyTorch's: what is asked of them here has the same names."""
+"""A NumPy array or a PyTorch tensor: what is asked of them here has the same names."""
 RowNumbers: TypeAlias = Any
 """A number of one row, in Python, or an array of all."""
 WEAKEST, STRONGEST = 2.0**-16, 2.0**16
@@ -59,7 +59,7 @@ STEPS = 8
 STEPS_UNROLLED = 6
 """The most steps where a compiler unrolls the search, and compiles each for half a second."""
 FEW_ROWS = 16
-"""A step of the search for so few rows is faster in numbers of Python's, row by row."""
+"""For this few rows a step of the search is faster in Python's numbers, row by row."""
 FEW_ELEMENTS = 1 << 11
 """A batch in which calls take longer than numbers: one call makes all sums of a step."""
 FEW_ACTIONS_OF_VECDOT = 64
@@ -68,7 +68,8 @@ MANY_ACTIONS = 1 << 16
 """Up to here, plain sums in double precision are right to rounding in single precision."""
 
 Gradients: TypeAlias = tuple[Floats, Floats | None]
-"""By `q`, and by the parameter, one a row; None if only the general path gets the latter right."""
+"""Derivatives with respect to `q`, and to the parameter for each row; None for the latter if only
+the general path gets them right."""
 
 
 class Answer(NamedTuple):
@@ -76,7 +77,7 @@ class Answer(NamedTuple):
 
     result: Floats  # [rows] or [actions, rows]
     pullback: Callable[[Floats], Gradients]
-    """From derivatives by the result to those by `q` and by the parameter."""
+    """From derivatives with respect to the result to those in `Gradients`."""
 
 
 Counted: TypeAlias = Bools | Floats | None
@@ -375,7 +376,7 @@ def log_policy(q: Floats, omega: float, counted: Counted) -> Answer | None:
 def _policy(
     q: Floats, omega: float, counted: Counted
 ) -> tuple[Floats, Callable[[], Floats], Callable[[Floats], Gradients]] | None:
-    """Mellowmax's policy, its logarithm, and the way from the derivatives by the logarithm."""
+    """Mellowmax's policy, its logarithm, and the pullback from derivatives with respect to that."""
     rows = _moderate_rows(q, omega, counted)
     if rows is None:
         return None
@@ -424,7 +425,7 @@ def _through_exponents(
     ratio: Floats | float = 1.0,
     beside: Floats | float = 0.0,
 ) -> Gradients:
-    """The derivatives by `q` and the parameter, from those by the logarithm of a policy.
+    """From derivatives with respect to the logarithm of a policy to those in `Gradients`.
 
     Its exponents are `-ratio * gap`; what comes through the ratio is given as `beside`.
     """
@@ -434,7 +435,7 @@ def _through_exponents(
 
 
 def _of_counted(rows: _Rows, cotangent: Floats) -> Floats:
-    """The derivatives by the actions that count; by others they may be anything."""
+    """The cotangents of the actions that count; those of the others may be anything."""
     return cotangent if rows.counted is None else np.where(rows.counted, cotangent, 0.0)
 
 

@@ -1,14 +1,14 @@
 """The quick path: NumPy's small arrays, and PyTorch's tensors, with formulas of few operations.
 
-`answer` takes the arguments that nearly all callers pass: an array of NumPy's or a tensor of
-PyTorch's, with the actions last, and one number as the parameter. It computes with a formula of
-`formulas`. It returns None for other arguments, and for rows that the formula does not get right;
-then the caller takes the general path.
+`answer` takes the arguments that nearly all callers pass: a NumPy array or a PyTorch tensor, with
+the actions last, and one number as the parameter. It computes with a formula of `formulas`. It
+returns None for other arguments, and for rows that the formula does not get right; then the caller
+takes the general path.
 
-The tensors are computed with NumPy, whose calls take a fraction of the time of PyTorch's, and chunk
-by chunk so that temporaries stay in cache; those on a GPU are copied to the host while they are
-small. Autograd sees one operation. Its derivative is the closed form, computed likewise; one that
-is to be differentiated again, or for many results at once, is that of the general path.
+Tensors are computed with NumPy, whose calls are much shorter than PyTorch's, and chunk by chunk so
+that temporaries stay in cache; small ones on a GPU are copied to the host. Autograd sees one
+operation. Its derivative is the closed form, computed in the same way. Second derivatives, and
+derivatives for many cotangents at once, are those of the general path.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 __all__ = ["General", "answer"]
 
 MOST = 1 << 13
-"""Elements of a small array of NumPy's."""
+"""Elements of a small NumPy array."""
 MOST_FROM_GPU = 1 << 17
 """Elements of a small tensor on another device: a larger one takes less time there."""
 CHUNK = 1 << 15
 """Elements that are computed at once. A tensor on the CPU may have many chunks."""
 FAINT, FAINT_IN_SINGLE = 2.0**-10, 2.0**-24
-"""The least weight of a prior beside which no digits are lost that the result has."""
+"""The least weight of a prior that costs the result none of its digits."""
 
 General: TypeAlias = Callable[[Any, Any], Array]
 """The general path, as a function of the values and the parameter."""

@@ -160,7 +160,7 @@ def named(state: jax.Array) -> State:
 def launch(key: jax.Array) -> jax.Array:
     """A lander before the step that `reset` takes.
 
-    In a loop over many landers, put a launched one in the place of one whose episode has ended. Its
+    In a loop over many landers, put a launched one in place of one whose episode has ended. Its
     next step is that of `reset`, whatever the action, with the reward 0. So a reset costs no step
     of its own.
 

@@ -5,8 +5,8 @@ symmetric game and two for others (rows are the first player's actions in both),
 action was chosen: one list for a symmetric game, with both players pooled. The numbers are facts of
 the papers. They were transcribed from them in the repositories that `_PAPERS` names, and slips that
 showed were mended: in game 11 of Haruvy, Stahl and Wilson a count of "8 35" is taken for 8, and in
-game 4b of Costa-Gomes, Crawford and Broseta one count is taken for 20, with which the choices are
-as many as in their other games. In game 6 of the former there is one choice fewer than in others.
+game 4b of Costa-Gomes, Crawford and Broseta one count is taken for 20, which gives as many choices
+as their other games have. In game 6 of the former there is one choice fewer than in others.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ as the weights, `(I - J) v = r` is the equation of the policy's values. `rule` s
 the matrix suits an MDP:
 
 - `dense`, for a few states: an LU factorisation.
-- `banded`, where a state leads to states near to it in number, as in inventories, queues and
+- `banded`, where a state leads to states with numbers near its own, as in inventories, queues and
   ageing: an LU factorisation by LAPACK, which is exact too, and takes time in proportion to the
   number of states.
 - `gauss_seidel`, for any sparse model: BiCGSTAB with Gauss-Seidel sweeps.
@@ -14,8 +14,8 @@ the matrix suits an MDP:
 The form of an MDP is `direct_form(mdp)`, or `swept_form(mdp)` where that is None. Its
 `factors(weights)` solve `(I - J) x = b`, and with `transposed=True` the transposed system.
 
-A dense model of many states has no form here: products with its matrix cost as little as the
-matrix has entries, a factorisation as many times more as there are states.
+A dense model of many states has no form here: a factorisation would take as many times longer than
+a product with the matrix as there are states.
 """
 
 from .form import Form

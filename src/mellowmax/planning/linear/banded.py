@@ -1,8 +1,8 @@
 """A banded matrix and its LU factorisation by LAPACK.
 
-The states of inventories, queues and ageing lead to states near to them in number. Where they are
-numbered in another way, reverse Cuthill and McKee's (1969) order finds such a numbering, if there
-is one.
+The states of inventories, queues and ageing lead to states with numbers near their own. If they are
+numbered in another way, the reverse order of Cuthill and McKee (1969) finds such a numbering where
+there is one.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .transitions import rows_of, states_of
 __all__ = ["Banded"]
 
 NARROW = 40
-"""Up to so many diagonals beside the main one the matrix is banded."""
+"""The most diagonals, besides the main one, of a matrix that is taken as banded."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Banded(Form):
-    """A matrix with all its entries near to the main diagonal."""
+    """A matrix with all its entries near the main diagonal."""
 
     assembly: csr_array  # [diagonals * S, S * A]
     discount: float
@@ -59,7 +59,7 @@ class Banded(Form):
 
     @property
     def words(self) -> str:
-        """What it is."""
+        """What it is called in the reason of a solution."""
         numbered = "" if self.order is None else " in another order"
         return (
             f"its linear systems are banded{numbered}, with {self.lower} diagonals below the main "
@@ -105,11 +105,11 @@ def _width(steps: Integers) -> int:
 
 
 def _order(mdp: MDP) -> Integers | None:
-    """An order in which states may lead to near ones; None where that cannot be.
+    """An order in which states may lead to near ones; None if there can be none.
 
-    In a narrow band no more states lead to one than the band has diagonals, and within `d` steps a
-    state comes to no more than `d` times as many others. Random transitions come to most states in
-    a few steps, which is found before there is work for an order.
+    In a narrow band at most as many states lead to one state as the band has diagonals, and `d`
+    steps from a state reach at most `d` times as many. Random transitions reach most states in a
+    few steps, which is noticed before any work goes into an order.
     """
     rows, n = rows_of(mdp), mdp.n_states
     starts = rows.indptr[:: mdp.n_actions]

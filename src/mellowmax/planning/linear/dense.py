@@ -34,7 +34,7 @@ class Dense(Form):
 
     @property
     def words(self) -> str:
-        """What it is."""
+        """What it is called in the reason of a solution."""
         return f"its linear systems are small, with {self.n_states} states, and solved exactly"
 
     def factors(self, weights: Floats) -> Factors:

@@ -35,7 +35,7 @@ class Form(ABC):
     @property
     @abstractmethod
     def words(self) -> str:
-        """What it is, for the reason of a solution."""
+        """What it is called in the reason of a solution."""
 
     @abstractmethod
     def factors(self, weights: Floats) -> Factors:

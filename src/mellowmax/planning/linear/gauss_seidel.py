@@ -14,7 +14,7 @@ with a loop over the states, and with levels of states that do not depend on eac
 nothing on a chain, which has as many levels as states. Numba and pyamg are fast, and would be
 needed for this alone. SciPy's own product of a sparse matrix and a vector goes through the rows in
 order, and adds to a vector that may be its own factor: then it is the sweep (`private_names`).
-Where a version of SciPy does that no more, SuperLU's triangles take its place, which takes longer.
+If a version of SciPy no longer does that, SuperLU's triangles are used, which are slower.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LEFT = 1e-2
 MOST_STEPS = 300
 """The most steps of BiCGSTAB for a system."""
 FEW_STEPS = 2
-"""Up to so many if a sweep itself is nearly the solution."""
+"""The most steps where a sweep itself is nearly the solution."""
 
 
 class SlowError(Exception):
@@ -90,7 +90,7 @@ class Triangle(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GaussSeidel(Form):
-    """A sparse matrix with one entry for all that leads from a state to another one."""
+    """A sparse matrix with one entry for all branches from one state to another."""
 
     pattern: Pattern
     assembly: csr_array  # [N, S * A]
@@ -100,7 +100,7 @@ class GaussSeidel(Form):
 
     @property
     def words(self) -> str:
-        """What it is."""
+        """What it is called in the reason of a solution."""
         return "its linear systems are solved by BiCGSTAB with Gauss-Seidel sweeps"
 
     @classmethod
@@ -148,7 +148,7 @@ class Sweeps:
         self.up = _sweep(pattern.upper, scaled)
 
     def solve(self, b: Floats, transposed: bool = False, left: float = LEFT) -> Floats:
-        """`x` with `(I - J) x = b` but for a part of `b`.
+        """`x` with `(I - J) x = b`, up to a residual that is a small part of `b`.
 
         Raises:
             SlowError: where that takes too many steps.

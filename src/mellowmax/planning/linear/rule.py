@@ -20,14 +20,14 @@ from .transitions import rows_of
 __all__ = ["FEW_STATES", "direct_form", "is_numbered", "swept_form"]
 
 FEW_STATES = 400
-"""Up to so many states the matrix is dense: its factorisation takes about a millisecond."""
+"""The most states for which the matrix is dense: its factorisation takes about a millisecond."""
 SAMPLE = 2000
-"""How many pairs of a state and an action show whether the states are numbered with a meaning."""
+"""The number of pairs of a state and an action that are looked at."""
 NEAR = 1 / 16
 """A step is to a near state if it is no further than this part of all states."""
 ALONE = 3 / 4
-"""States are numbered at random if so much of the probability leads to far states, and there not
-to the same ones."""
+"""States are taken as numbered at random if at least this part of the probability leads to far
+states that hardly anything else leads to."""
 
 T = TypeVar("T")
 

@@ -1,6 +1,6 @@
 """Synchronous sweeps: all of `q` is replaced together, `q <- r + discount * P f(q)`.
 
-This is value iteration with a softmax in the place of the maximum (Littman and Szepesvari 1996). If
+This is value iteration with a softmax in place of the maximum (Littman and Szepesvari 1996). If
 the softmax is a non-expansion, each sweep shrinks the distance to the fixed point by the discount.
 """
 

@@ -47,7 +47,7 @@ class Config:
     limit: int = 1000
     """Sweeps after which values have not settled (section 7.1)."""
     tolerance: float = 1e-6
-    """Values have settled when a sweep changes none by as much."""
+    """Values have settled when a sweep changes none of them by this much."""
     seed: int = 1996
     """Problem number i of kind number k has the seed [1996, k, i]."""
 

@@ -42,9 +42,9 @@ class Config:
     larger: int
     """Random games of each larger kind."""
     betas: tuple[float, ...] = (5.0, 10.0, 20.0, 50.0)
-    """Of logit; payoffs are between 0 and 1."""
+    """The parameters of logit; payoffs are between 0 and 1."""
     omegas: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0)
-    """Of mellowmax, whose equilibria are as far from Nash at a parameter some times larger."""
+    """The parameters of mellowmax, whose equilibria need larger ones to be as near to Nash's."""
     seed: int = 3611
     """Game number i of kind number k has the seed [3611, k, i]."""
 
