@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -17,8 +19,9 @@ from mellowmax.inverse import (
     log_likelihood,
     zurcher,
 )
+from mellowmax.inverse.rewards import names_of
 from mellowmax.mdp import MDP, garnet, grid_world, random_mdp, two_state
-from mellowmax.planning import solve
+from mellowmax.planning import solve, trace_fixed_points
 
 PUBLISHED = [
     # bins, groups, discount, RC, theta, log-likelihood, and the standard errors of RC and theta
@@ -148,20 +151,35 @@ def test_what_cannot_be_identified():
     found = fit(mdp, seen, Table("state-action"), softmax)
     assert found.rank == 12
     assert "shaping" in found.reason
-    # The scale of the reward and the parameter of the softmax, and a discount besides.
+    # The scale of the reward against the parameter of the softmax, and a discount besides: where
+    # the rewards of states are free, each of them is a direction more, and the constant is one.
+    seen = demonstrated(mdp, np.repeat(of_states[:, None], 3, 1), softmax)
+    found = fit(
+        mdp, seen, Table(), lambda x: LogSumExp(x[6]), discount=lambda x: x[7],
+        initial=[0.0] * 6 + [1.2, 0.8],
+    )  # fmt: skip
+    assert found.rank == 5
+    assert found.reason == (
+        "no decision depends on a constant that is added to all rewards, nor on the scale of the "
+        "rewards, against the parameter of the softmax, nor on the discount, against the rewards"
+    )
+    # A discount is told apart where the rewards have a form, and the scale is not.
     features = rng.normal(size=(6, 3, 2))
-    seen = demonstrated(mdp, features @ [1.0, 0.5], softmax)
-
-    def reward(x):
-        return jax.numpy.asarray(features) @ x[:2]
-
+    seen, reward = demonstrated(mdp, features @ [1.0, 0.5], softmax), Linear(features)
     scaled = fit(mdp, seen, reward, lambda x: LogSumExp(x[2]), initial=[0.9, 0.4, 1.2])
     assert scaled.rank == 2
+    assert scaled.names[2] == "parameter 2"
     assert np.isnan(scaled.standard_errors).all()
+    assert scaled.reason.startswith("no decision depends on the scale of the rewards")
     by = fit(mdp, seen, reward, softmax, discount=lambda x: x[2], initial=[0.9, 0.4, 0.8])
     assert by.rank == 3
     assert np.allclose(by.parameters, [1.0, 0.5, 0.9], 0, 1e-6)
     assert np.isfinite(by.standard_errors).all()
+    # A penalty makes a maximum, and does not tell anything.
+    held = fit(mdp, seen, Table(), softmax, penalty=1.0)
+    assert held.rank == 5
+    assert np.isnan(held.standard_errors).all()
+    assert np.isclose(held.parameters.sum(), 0, atol=1e-8)
 
 
 def test_no_fit_is_silent():
@@ -180,6 +198,38 @@ def test_no_fit_is_silent():
     assert held.converged
     short = fit(mdp, seen, reward, LogSumExp(1.0), penalty=0.1, max_iterations=1, throw=False)
     assert short.status == "out of iterations"
+    shown = []
+
+    def watch(progress):
+        shown.append(progress)
+        return len(shown) == 2
+
+    stopped = fit(mdp, seen, reward, LogSumExp(1.0), penalty=0.1, callback=watch, throw=False)
+    assert stopped.status == "stopped"
+    assert [one.iterations for one in shown] == [0, 1]
+    assert shown[0].log_likelihood < shown[1].log_likelihood == stopped.log_likelihood
+    # The square of a parameter has no slope at 0, and the likelihood rises from there.
+    features = np.asarray(reward.features[..., :1])
+    seen = demonstrated(mdp, features[..., 0], LogSumExp(1.0))
+    saddle = fit(
+        mdp, seen, lambda x: features[..., 0] * x[0] ** 2, LogSumExp(1.0), initial=[0.0],
+        throw=False,
+    )  # fmt: skip
+    assert saddle.status == "saddle"
+    assert np.isnan(saddle.standard_errors).all()
+
+
+def test_a_fit_says_where_it_is_at_a_fold():
+    """Small rewards, so that the sweeps come to the fold before there are too many of them."""
+    mdp, scale = two_state(), 1000.0
+    fold = trace_fixed_points(mdp, Boltzmann, (16.0, 17.0)).folds[1]
+    small = dataclasses.replace(mdp, rewards=mdp.rewards / scale)
+    seen = Demonstrations.from_counts([[3, 9], [0, 0]])
+    reward = Linear([[[0.0], [1.0]], [[0.0], [0.0]]])
+    found = fit(small, seen, reward, Boltzmann(fold.parameter * scale), throw=False)
+    assert found.status == "at a fold"
+    assert found.reason == "two fixed points of the plan meet at the parameters [0.]"
+    assert np.isnan([found.log_likelihood, *found.standard_errors]).all()
 
 
 @pytest.mark.release
@@ -256,15 +306,29 @@ def test_wrong_arguments():
     error(ValueError, "a mixture of others, got 'one', 'two'", mdp, seen, twice, softmax)
     empty = Linear(np.zeros((2, 2, 1)), ["none"])
     error(ValueError, "not all 0, got 'none'", mdp, seen, empty, softmax)
+    endless = MDP.from_arrays(np.full((2, 2, 2), 0.5), np.zeros((2, 2)), 0.9)
+    step = Linear(np.ones((2, 1)), ["step"])
     error(
-        ValueError,
-        "`initial` must be a number or 2 numbers",
-        mdp,
-        seen,
-        reward,
-        softmax,
-        initial=[1.0],
+        ValueError, "not constant where no episode ends, got 'step'", endless, seen, step, softmax
     )
+    names_of("initial", (), step, [mdp], more=False)  # where one ends, it counts the steps
+    error(ValueError, "`initial` must be a number or 2 numbers, got the shape \\(1,\\)",
+          mdp, seen, reward, softmax, initial=[1.0])  # fmt: skip
+    error(ValueError, "`discount` must be below 1 unless every policy ends",
+          endless, seen, lambda x: x[:, None], softmax, discount=1.0, initial=[0, 0])  # fmt: skip
+    error(ValueError, r"an array of the shape \(2, 2\) or \(2, 1\), got the shape \(3,\)",
+          mdp, seen, lambda x: x, softmax, initial=[0, 0, 0])  # fmt: skip
+    error(ValueError, "`discount` must be a function that gives a number, got the shape",
+          mdp, seen, reward, softmax, discount=lambda x: x)  # fmt: skip
+    error(TypeError, "`model` must be a Softmax, or a Demonstrator of two, got None",
+          mdp, seen, reward, lambda x: None)  # fmt: skip
+    error(ValueError, "`penalty` must be a finite number of at least 0, or 2 of them, got -1",
+          mdp, seen, reward, softmax, penalty=-1)  # fmt: skip
+    error(ValueError, "`reward` must be Linear or a function where MDPs are of different sizes",
+          [mdp, fewer], [seen, seen], Table(), softmax)  # fmt: skip
+    for wrong, got in (([1.0], r"the shape \(1,\)"), (1.0, "one"), ([1.0, np.nan], "nan")):
+        with pytest.raises(ValueError, match=f"`parameters` must be .*, got {got}"):
+            log_likelihood(wrong, mdp, seen, reward, softmax)
     error(ValueError, "`initial` must be finite", mdp, seen, reward, softmax, initial=[1.0, np.nan])
     error(ValueError, "where `reward` is a function, got a number", mdp, seen, lambda x: x, softmax)
     error(ValueError, "those of each of 2 MDPs, got 1", [mdp, mdp], seen, reward, softmax)

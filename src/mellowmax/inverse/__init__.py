@@ -10,7 +10,7 @@ from .._common.extras import needed_by
 with needed_by("mellowmax.inverse", "jax"):
     from .demonstrations import Demonstrations
     from .demonstrator import Demonstrator
-    from .estimate import Estimate, FitStatus, NotFittedError
+    from .estimate import Estimate, FitProgress, FitStatus, NotFittedError
     from .fit import fit
     from .likelihood import log_likelihood
     from .rewards import Linear, Table
@@ -21,6 +21,7 @@ __all__ = [
     "Demonstrations",
     "Demonstrator",
     "Estimate",
+    "FitProgress",
     "FitStatus",
     "Linear",
     "NotFittedError",

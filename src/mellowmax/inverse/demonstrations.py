@@ -73,12 +73,17 @@ class Demonstrations:
     @classmethod
     def from_episodes(cls, episodes: Iterable[Sequence[tuple[int, int]]]) -> Self:
         """Episodes, each a list of pairs of a state and an action."""
-        listed = [list(episode) for episode in episodes]
+        rule = "lists of pairs of a state and an action"
+        each = checks.instances("episodes", episodes, Iterable, rule)
+        try:
+            listed = [[tuple(pair) for pair in episode] for episode in each]
+        except TypeError:
+            raise TypeError(f"`episodes` must be {rule}, got {shown(episodes)}") from None
         pairs = [pair for episode in listed for pair in episode]
         if not pairs:
             raise ValueError("`episodes` must have at least one decision, got none")
-        if not all(isinstance(pair, Sequence | np.ndarray) and len(pair) == 2 for pair in pairs):
-            raise TypeError("`episodes` must be lists of pairs of a state and an action")
+        if any(len(pair) != 2 for pair in pairs):
+            raise ValueError(f"`episodes` must be {rule}, got {shown(episodes)}")
         table = checks.integers("episodes", pairs)
         of = np.repeat(np.arange(len(listed)), [len(episode) for episode in listed])
         return cls.from_arrays(table[:, 0], table[:, 1], episodes=of)
@@ -104,6 +109,7 @@ class Demonstrations:
         Raises:
             ValueError: for a decision that the MDP does not have; it names the episode and step.
         """
+        checks.instance("mdp", mdp, MDP, "an MDP")
         for kind, given, limit in (
             ("state", self.states, mdp.n_states),
             ("action", self.actions, mdp.n_actions),

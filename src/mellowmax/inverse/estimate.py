@@ -17,6 +17,7 @@ from .demonstrations import Demonstrations
 
 __all__ = [
     "Estimate",
+    "FitProgress",
     "FitStatus",
     "NotFittedError",
     "by_cluster",
@@ -46,6 +47,24 @@ class FitStatus(enum.StrEnum):
     """The demonstrator's own plan did not converge at the parameters that were tried."""
     AT_A_FOLD = "at a fold"
     """Two fixed points of the demonstrator's softmax meet: the likelihood has no derivative."""
+    STOPPED = "stopped"
+    """The callback asked for it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FitProgress:
+    """The progress of a fit, passed to its callback."""
+
+    iterations: int
+    """The steps so far."""
+    log_likelihood: float
+    """The log-likelihood so far."""
+    decrement: float
+    """What the next step promises to gain, which has to come down to the tolerance."""
+    tolerance: float
+    """The tolerance of the fit."""
+    seconds: float
+    """Wall-clock time since the fit began."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -17,9 +17,17 @@ from ..mdp import MDP, Model
 from ..planning import Point, fixed_point
 from .demonstrations import Demonstrations
 from .demonstrator import Demonstrator, demonstrator
-from .rewards import Linear, Table, rewards_of
+from .rewards import Linear, Table, names_of, rewards_of
 
-__all__ = ["Environment", "Question", "Seen", "environments_of", "log_likelihood", "seen_from"]
+__all__ = [
+    "Environment",
+    "Question",
+    "Seen",
+    "check_result",
+    "environments_of",
+    "log_likelihood",
+    "seen_from",
+]
 
 
 @pytree
@@ -48,18 +56,70 @@ class Question(NamedTuple):
     def of(cls, reward: Any, model: Any, discount: Any) -> Self:
         """From the arguments of `fit`: functions are not data, all else is."""
         if not isinstance(reward, Linear | Table):
-            checks.function("reward", reward, "Linear, Table or a function of the parameters")
+            if not _is_function(reward):
+                rule = "Linear, Table or a function of the parameters"
+                checks.instance("reward", reward, Linear | Table, rule)
             reward = jax.tree_util.Partial(reward)
-        model = jax.tree_util.Partial(model) if callable(model) else demonstrator(model)
+        model = jax.tree_util.Partial(model) if _is_function(model) else demonstrator(model)
         if callable(discount):
             discount = jax.tree_util.Partial(discount)
         elif discount is not None:
             discount = checks.real("discount", discount, 0.0, 1.0)
         return cls(reward, model, discount)
 
+    @property
+    def more(self) -> bool:
+        """Can there be parameters that the reward does not have?"""
+        return callable(self.model) or callable(self.discount)
+
+    def check(self, mdps: Sequence[MDP], parameters: int) -> None:
+        """Raise unless the functions give what they should for so many parameters.
+
+        Raises:
+            TypeError: for a function that gives something else.
+            ValueError: for one that gives arrays of another shape, and for a discount of 1 with an
+                MDP that has a policy that never ends.
+        """
+        with jax.enable_x64(True):
+            theta = jax.ShapeDtypeStruct((parameters,), np.dtype(np.float64))
+            jax.eval_shape(self.demonstrator, theta)
+            if callable(self.discount):
+                check_result("discount", "a number", self.discount, theta, [()])
+            for mdp in mdps:
+                n_states, n_actions = mdp.probabilities.shape[:2]
+                if not isinstance(self.reward, Linear | Table):
+                    rule = f"an array of the shape {(n_states, n_actions)} or {(n_states, 1)}"
+                    shapes = [(n_states, n_actions), (n_states, 1)]
+                    check_result("reward", rule, self.reward, theta, shapes)
+        for mdp in mdps:
+            own = self.discount is None or callable(self.discount)
+            (mdp if own else dataclasses.replace(mdp, discount=self.discount)).check_ends()
+
     def demonstrator(self, parameters: jax.Array) -> Demonstrator:
         """Who acts under some parameters."""
         return demonstrator(self.model(parameters) if callable(self.model) else self.model)
+
+    def discount_at(self, parameters: jax.Array, own: Any) -> Any:
+        """The discount under some parameters, of an MDP with its own."""
+        if callable(self.discount):
+            return self.discount(parameters)
+        return own if self.discount is None else self.discount
+
+
+def _is_function(one: object) -> bool:
+    return callable(one) and not isinstance(one, type)
+
+
+def check_result(
+    name: str, rule: str, function: Any, theta: Any, shapes: Sequence[tuple[int, ...]]
+) -> None:
+    """Raise unless a function gives an array of one of these shapes."""
+    given = jax.eval_shape(function, theta)
+    if not isinstance(given, jax.ShapeDtypeStruct):
+        raise TypeError(f"`{name}` must be a function that gives {rule}, got one of another kind")
+    if given.shape not in shapes:
+        rule = f"`{name}` must be a function that gives {rule}"
+        raise ValueError(f"{rule}, got the shape {given.shape}")
 
 
 class Seen(NamedTuple):
@@ -74,11 +134,9 @@ def seen_from(parameters: jax.Array, environment: Environment, question: Questio
     model = environment.model
     who = question.demonstrator(parameters)
     rewards = rewards_of(question.reward, parameters, environment.counts.shape)
-    changed: dict[str, Any] = {"rewards": model.rewards + rewards}
-    if question.discount is not None:
-        discount = question.discount
-        changed["discount"] = discount(parameters) if callable(discount) else discount
-    point = fixed_point(dataclasses.replace(model, **changed), who.plans)
+    discount = question.discount_at(parameters, model.discount)
+    moved = dataclasses.replace(model, rewards=model.rewards + rewards, discount=discount)
+    point = fixed_point(moved, who.plans)
     available = environment.available
     q = jnp.where(available, point.q, 0.0)
     where = None if model.allowed is None else available | jnp.asarray(model.terminal)[:, None]
@@ -95,12 +153,12 @@ def environments_of(
     rule = "Demonstrations, or a list with those of each MDP"
     given = [demonstrations] if one else demonstrations
     listed = checks.instances("demonstrations", given, Demonstrations, rule)
-    if not mdps or len(mdps) != len(listed):
+    if not mdps:
+        raise ValueError("`mdp` must be an MDP or several, got none")
+    if len(mdps) != len(listed):
         raise ValueError(
             f"`demonstrations` must be those of each of {len(mdps)} MDPs, got {len(listed)}"
         )
-    for each in mdps:
-        each.check_ends()
     pairs = zip(mdps, listed, strict=True)
     return mdps, listed, [Environment(m.model(), seen.counts(m)) for m, seen in pairs]
 
@@ -128,6 +186,10 @@ def log_likelihood(
         model: a `Softmax`, a `Demonstrator`, or a function from the parameters to one of these.
         discount: a number, or a function from the parameters to one; None for the MDP's own.
 
+    Raises:
+        TypeError: for an argument of the wrong kind.
+        ValueError: for one that is not as above.
+
     Examples:
         >>> from mellowmax import LogSumExp
         >>> from mellowmax.inverse import zurcher
@@ -136,8 +198,15 @@ def log_likelihood(
         >>> print(round(float(log_likelihood([10.0750, 2.2930], *arguments)), 3))
         -163.584
     """
-    _, _, environments = environments_of(mdp, demonstrations)
+    mdps, _, environments = environments_of(mdp, demonstrations)
     question = Question.of(reward, model, discount)
+    if not isinstance(parameters, jax.core.Tracer):
+        parameters = checks.numbers("parameters", parameters)
+        checks.finite("parameters", parameters)
+    names = names_of("parameters", parameters.shape, reward, mdps, more=question.more)
+    if parameters.ndim != 1:
+        raise ValueError(f"`parameters` must be {len(names)} numbers, got one")
+    question.check(mdps, len(names))
 
     def total(parameters: jax.Array) -> jax.Array:
         each = [

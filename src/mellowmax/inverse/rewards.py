@@ -55,19 +55,27 @@ class Linear:
         rewards = jnp.asarray(self.features) @ parameters
         return rewards if rewards.ndim == 2 else rewards[:, None]
 
-    def check(self, mdp: MDP) -> None:
-        """Raise unless the features are those of an MDP, and can be told apart there."""
-        shape = mdp.probabilities.shape[:2]
-        own = self.features.shape[:-1]
-        if own not in (shape[:1], shape):
-            rule = f"`reward` must have features of {shape[0]} states, or also {shape[1]} actions"
-            raise ValueError(f"{rule}, got the shape {self.features.shape}")
-        by_pair = self.features if len(own) == 2 else self.features[:, None]
-        columns = np.broadcast_to(by_pair, (*shape, len(self.names)))[mdp.available]
+    def check(self, mdps: Sequence[MDP]) -> None:
+        """Raise unless the features are those of the MDPs, and can be told apart there."""
+        parts = []
+        for mdp in mdps:
+            shape = n_states, n_actions = mdp.probabilities.shape[:2]
+            own = self.features.shape[:-1]
+            if own not in (shape[:1], shape):
+                rule = f"features of {n_states} states, or also {n_actions} actions"
+                raise ValueError(f"`reward` must have {rule}, got the shape {self.features.shape}")
+            by_pair = self.features if len(own) == 2 else self.features[:, None]
+            parts.append(np.broadcast_to(by_pair, (*shape, len(self.names)))[mdp.available])
+        columns = np.concatenate(parts)
         size = np.linalg.norm(columns, axis=0)
         if (size == 0).any():
             name = self.names[int((size == 0).argmax())]
             raise ValueError(f"`reward` must have features that are not all 0, got {name!r}")
+        constant = np.ptp(columns, axis=0) <= 1e-12 * np.abs(columns).max(0)
+        if constant.any() and not any(map(_ends, mdps)):
+            name = self.names[int(constant.argmax())]
+            rule = "`reward` must have features that are not constant where no episode ends"
+            raise ValueError(f"{rule}, got {name!r}")
         _, values, directions = np.linalg.svd(columns / size, full_matrices=False)
         if values[-1] < 1e-10 * values[0] or len(values) < len(size):
             mixed = np.abs(directions[-1]) > 1e-6
@@ -104,24 +112,56 @@ class Table:
 
 
 def rewards_of(reward: Any, parameters: jax.Array, shape: tuple[int, int]) -> jax.Array:
-    """`[S, A]`, the rewards under some parameters."""
+    """`[S, A]`, the rewards under some parameters; those of `Linear` and `Table` come first."""
     if isinstance(reward, Table):
-        return jnp.broadcast_to(parameters.reshape(shape[0], -1), shape)
+        size = shape[0] if reward.by == "state" else shape[0] * shape[1]
+        return jnp.broadcast_to(parameters[:size].reshape(shape[0], -1), shape)
+    if isinstance(reward, Linear):
+        parameters = parameters[: len(reward.names)]
     return jnp.broadcast_to(reward(parameters), shape)
 
 
-def names_of(reward: Any, mdp: MDP, parameters: int | None) -> tuple[str, ...]:
-    """What the parameters of a reward are called; those of a function have numbers.
+def names_of(
+    name: str, shape: tuple[int, ...], reward: Any, mdps: Sequence[MDP], *, more: bool
+) -> tuple[str, ...]:
+    """What the parameters are called; those beyond the reward's own have numbers.
 
-    `parameters` is how many there are; None where a function's are not known.
+    Args:
+        name: of the argument that has the parameters.
+        shape: of that argument; () for one number that stands for all.
+        reward: `Linear`, `Table` or a function.
+        mdps: which share it.
+        more: may there be more of them than the reward has?
+
+    Raises:
+        TypeError: for what is no reward.
+        ValueError: for a reward that is not one of the MDPs, or a wrong number of parameters.
     """
+    own: tuple[str, ...] = ()
     if isinstance(reward, Linear):
-        reward.check(mdp)
-        return reward.names
-    if isinstance(reward, Table):
-        return reward.names_for(mdp)
-    checks.function("reward", reward, "Linear, Table or a function of the parameters")
-    if parameters is None:
-        rule = "`initial` must have an entry for each parameter where `reward` is a function"
+        reward.check(mdps)
+        own = reward.names
+    elif isinstance(reward, Table):
+        if len({mdp.probabilities.shape[:2] for mdp in mdps}) > 1:
+            rule = "`reward` must be Linear or a function where MDPs are of different sizes"
+            raise ValueError(f"{rule}, got {reward}")
+        own = reward.names_for(mdps[0])
+    elif not shape:
+        rule = f"`{name}` must have an entry for each parameter where `reward` is a function"
         raise ValueError(f"{rule}, got a number")
-    return tuple(f"parameter {i}" for i in range(parameters))
+    elif len(shape) == 1 and shape[0]:
+        more = True
+    count = shape[0] if len(shape) == 1 else len(own)
+    right = count > len(own) if more and count != len(own) else count == len(own)
+    if len(shape) > 1 or not count or not right:
+        rule = f"a number or {len(own)} numbers" if own else "a number for each parameter"
+        raise ValueError(f"`{name}` must be {rule}, got the shape {shape}")
+    return own + tuple(f"parameter {i}" for i in range(len(own), count))
+
+
+def _ends(mdp: MDP) -> bool:
+    """Can an episode end?"""
+    goes_on = np.append(~mdp.terminal, False)
+    leads = np.arange(mdp.n_states) if mdp.successors is None else mdp.successors
+    stays = (mdp.probabilities * goes_on[leads]).sum(-1)
+    return bool((stays[mdp.available] < 1 - 1e-9).any())

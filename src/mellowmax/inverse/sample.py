@@ -2,7 +2,8 @@
 
 The posterior is the likelihood times a prior (Ramachandran and Amir, 2007), and the draws are those
 of blackjax's no-U-turn sampler (Hoffman and Gelman, 2014). The chains start around the
-maximum of the likelihood, further apart than its curvature says.
+maximum of the posterior, or of the likelihood where the prior is a function, further apart than its
+curvature says.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ import numpy as np
 
 from .._common import checks
 from .._common.extras import needed_by
+from .._common.shown import shown
 from .._typing import ArrayLike, Floats
 from ..mdp import MDP
 from .demonstrations import Demonstrations
+from .estimate import Estimate, FitStatus, NotFittedError
 from .fit import fit
-from .likelihood import log_likelihood
-from .rewards import Linear, Table
+from .likelihood import Question, check_result, environments_of, log_likelihood
+from .rewards import Linear, Table, names_of
 
 __all__ = ["Posterior", "sample"]
 
@@ -129,6 +132,7 @@ def sample(
         callback: called with the number of draws so far and in all.
 
     Raises:
+        NotFittedError: where the demonstrator's own plan does not converge on the way there.
         TypeError: for an argument of the wrong kind.
         ValueError: for one that is not as above.
     """
@@ -138,11 +142,25 @@ def sample(
     warmup = checks.whole("warmup", warmup, 20)
     chains = checks.whole("chains", chains, 2)
     seed = checks.whole("seed", seed, 0)
-    estimate = fit(
-        mdp, demonstrations, reward, model, discount=discount, initial=initial, throw=False
-    )
-    k = len(estimate.names)
+    if callback is not None:
+        checks.function("callback", callback)
+    start = checks.numbers("initial", initial)
+    mdps, _, _ = environments_of(mdp, demonstrations)
+    question = Question.of(reward, model, discount)
+    k = len(names_of("initial", start.shape, reward, mdps, more=question.more))
     deviations, log_prior = _prior(prior, k)
+    estimate = fit(
+        mdp,
+        demonstrations,
+        reward,
+        model,
+        discount=discount,
+        initial=initial,
+        penalty=0.0 if deviations is None else deviations**-2.0,
+        throw=False,
+    )
+    if estimate.status in (FitStatus.INNER, FitStatus.AT_A_FOLD):
+        raise NotFittedError(estimate)
 
     def log_density(parameters: jax.Array) -> jax.Array:
         seen = log_likelihood(parameters, mdp, demonstrations, reward, model, discount=discount)
@@ -166,7 +184,7 @@ def sample(
 
     with jax.enable_x64(True), _lenient():
         keys = jax.random.split(jax.random.key(seed), 2)
-        wide = np.where(np.isfinite(estimate.standard_errors), estimate.standard_errors, 1.0)
+        wide = _widths(estimate, deviations)
         away = np.asarray(jax.random.normal(keys[0], (chains, k)))
         starts = estimate.parameters + APART * wide * away
         state, adapted = jax.jit(jax.vmap(one_warm))(jax.random.split(keys[1], chains), starts)
@@ -201,13 +219,23 @@ def _lenient() -> Iterator[None]:
         yield
 
 
+def _widths(estimate: Estimate, deviations: Floats | None) -> Floats:
+    """`[k]`, about how wide the posterior is."""
+    with np.errstate(invalid="ignore"):
+        widths = np.sqrt(np.diag(estimate.covariance()))
+    return np.where(np.isfinite(widths), widths, 1.0 if deviations is None else deviations)
+
+
 def _prior(prior: Any, k: int) -> tuple[Floats | None, Callable[[jax.Array], jax.Array]]:
     """The deviations of a normal prior, and the log-density of any."""
     if callable(prior):
+        with jax.enable_x64(True):
+            theta = jax.ShapeDtypeStruct((k,), np.dtype(np.float64))
+            check_result("prior", "a number", prior, theta, [()])
         return None, prior
     given = checks.numbers("prior", prior)
     if given.shape not in ((), (k,)) or not (np.isfinite(given) & (given > 0)).all():
         rule = f"`prior` must be a function, or a deviation above 0, or {k} of them"
-        raise ValueError(f"{rule}, got {prior}")
+        raise ValueError(f"{rule}, got {shown(prior)}")
     deviations = np.broadcast_to(given, k)
     return deviations, lambda x: -0.5 * jnp.sum((x / deviations) ** 2)
