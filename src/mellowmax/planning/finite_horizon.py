@@ -23,10 +23,9 @@ import dataclasses
 import functools
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
@@ -35,11 +34,12 @@ from .._common import checks
 from .._typing import ArrayLike, Bools, Floats
 from ..mdp import MDP
 from ..mdp.labels import Labels
-from ..softmax import Softmax
+from ..mdp.operator import Operator
+from ..softmax import Max, Softmax
 from .arguments import check_callback, check_softmax, mesh_of, of_each_step
 from .bellman import action_values, values, worth
 from .bounds import Margins, error_bound
-from .devices import STATES, largest, place_array
+from .devices import STATES, largest, namespace, place_array
 from .loop import Callback
 from .picture import picture
 from .problem import Model, Problem
@@ -138,39 +138,34 @@ def backward_induction(
     mdps: list[MDP] = of_each_step("mdp", mdp, MDP, "an MDP", horizon)
     rule = "a Softmax such as Mellowmax(5.0)"
     softmaxes: list[Softmax] = of_each_step("softmax", softmax, Softmax, rule, horizon)
-    shape = mdps[0].probabilities.shape[:2]
-    for t, (one, pair) in enumerate(zip(mdps, softmaxes, strict=True)):
-        if one.probabilities.shape[:2] != shape:
-            rule = f"`mdp` must have {shape[0]} states and {shape[1]} actions at every step"
-            raise ValueError(f"{rule}, got {one.n_states} and {one.n_actions} at step {t}")
-        check_softmax(pair, one)
     check_callback(callback)
-
+    shape = mdps[0].probabilities.shape[:2]
     q, value = np.empty((horizon, *shape)), np.empty((horizon + 1, shape[0]))
-    value[horizon] = _final(final, mdps[-1])
-    below = unearned = rounding = loss = error = 0.0
+    margins = np.empty((horizon, 2))
     reported = began
-    with jax.enable_x64(True):
-        mesh = mesh_of(mesh)
-        v = place_array(value[horizon], mesh)
+    with jax.enable_x64(True), np.errstate(all="ignore"):
+        problems = _problems(mdps, softmaxes, mesh)
+        value[horizon] = _final(final, mdps[-1])
+        devices = problems[-1].mesh
+        v: Any = value[horizon] if devices is None else place_array(value[horizon], devices)
         for t in reversed(range(horizon)):
-            problem = Problem.of(mdps[t], softmaxes[t], mesh)
-            outputs = (problem.model.pairs, P(STATES), P())
-            of_pairs, v, numbers = problem.call(_step, outputs, v)
-            q[t], value[t] = problem.fetch(of_pairs), problem.fetch(v)
-            gap, bonus, size = np.asarray(numbers).tolist()
-            margins, discount = Margins(0.0, 0.0, 0.0, gap, size), mdps[t].discount
-            rounding = error_bound(margins, 1.0, mdps[t].n_branches) + discount * rounding
-            below = max(gap, 0.0) + discount * below
-            unearned = bonus + discount * unearned
-            error, loss = max(error, rounding), max(loss, below + unearned + 2 * rounding)
+            problem = problems[t]
+            if devices is None:
+                q[t], v, margins[t] = _step(problem.model, problem.placed_softmax, v)
+                value[t] = v
+            else:
+                outputs = (problem.model.pairs, P(STATES), P())
+                of_pairs, v, margins[t] = problem.call(_step, outputs, v)
+                q[t], value[t] = problem.fetch(of_pairs), problem.fetch(v)
+            if callback is None:
+                continue
             now = time.perf_counter()
-            if callback is not None and now >= reported + SECONDS_BETWEEN_REPORTS:
+            if now >= reported + SECONDS_BETWEEN_REPORTS:
                 reported = now
                 change = float(np.abs(value[t] - value[t + 1]).max())
-                progress = SolveProgress(NAME, horizon - t, change, 0.0, now - began)
-                if callback(progress):
+                if callback(SolveProgress(NAME, horizon - t, change, 0.0, now - began)):
                     break
+    error, loss = _bounds(mdps[t:], margins[t:], value[t + 1 :])
     allowed = _allowed(mdps)
     proved = all(pair.non_expansion for pair in softmaxes)
     return FiniteHorizonSolution(
@@ -186,20 +181,67 @@ def backward_induction(
     )
 
 
+def _problems(
+    mdps: Sequence[MDP], softmaxes: Sequence[Softmax], mesh: Mesh | None
+) -> list[Problem]:
+    """The problem of each step, checked; on one CPU in main memory, where nothing is compiled."""
+    shape = mdps[0].probabilities.shape[:2]
+    devices: Mesh | None = mesh_of(mesh)
+    assert devices is not None
+    operators = any(isinstance(mdp.probabilities, Operator) for mdp in mdps)
+    if mesh is None and not operators and devices.devices.flat[0].platform == "cpu":
+        devices = None
+    known: dict[tuple[int, int], Problem] = {}
+    result = []
+    for t, (mdp, softmax) in enumerate(zip(mdps, softmaxes, strict=True)):
+        pair = id(mdp), id(softmax)
+        if pair not in known:
+            if mdp.probabilities.shape[:2] != shape:
+                rule = f"`mdp` must have {shape[0]} states and {shape[1]} actions at every step"
+                raise ValueError(f"{rule}, got {mdp.n_states} and {mdp.n_actions} at step {t}")
+            check_softmax(softmax, mdp)
+            known[pair] = Problem.of(mdp, softmax, devices)
+        result.append(known[pair])
+    return result
+
+
 def _step(
     model: Model, softmax: Softmax, after: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """`q` and `v` from the values after a step, and the numbers that the bounds follow from."""
+    """`q` and `v` from the values after a step, and there the gap and the largest bonus."""
+    xp = namespace(after)
     q = action_values(model, after)
     v = values(model, softmax, q)
-    best = q if model.allowed is None else jnp.where(model.allowed, q, -jnp.inf)
-    gap = largest(jnp.max(best, axis=model.axis) - v)
-    bonus = jnp.zeros_like(gap)
+    if isinstance(softmax, Max):
+        return q, v, xp.zeros(2)
+    best = q if model.allowed is None else xp.where(model.allowed, q, -xp.inf)
+    gap = xp.maximum(largest(best.max(axis=model.axis) - v), 0.0)
+    bonus = xp.zeros_like(gap)
     if not softmax.attained:
         paid = softmax.bonus(q, axis=model.axis, where=model.allowed)
-        bonus = largest(worth(softmax, paid, model.terminal))
-    size = largest(jnp.abs(q)) + largest(jnp.abs(after))
-    return q, v, jnp.stack([gap, jnp.maximum(bonus, 0.0), size])
+        bonus = xp.maximum(largest(worth(softmax, paid, model.terminal)), 0.0)
+    return q, v, xp.stack([gap, bonus])
+
+
+def _bounds(mdps: Sequence[MDP], margins: Floats, after: Floats) -> tuple[float, float]:
+    """How far rounding can have moved values, and how far values and policies are below the best.
+
+    Args:
+        mdps: that of each step.
+        margins: `[T, 2]`, the gap and the largest bonus of each.
+        after: `[T, S]`, the values after each.
+    """
+    most = max(float(np.abs(mdp.expected_rewards).max()) for mdp in {*mdps})
+    size = most + 2 * float(np.abs(after).max())  # the values, and a bound on `abs(q)`
+    branches = max(mdp.n_branches for mdp in mdps)
+    rounded = error_bound(Margins(0.0, 0.0, 0.0, 0.0, size), 1.0, branches)
+    below = unearned = rounding = loss = error = 0.0
+    for mdp, (gap, bonus) in zip(reversed(mdps), reversed(margins.tolist()), strict=True):
+        rounding = rounded + mdp.discount * rounding
+        below = gap + mdp.discount * below
+        unearned = bonus + mdp.discount * unearned
+        error, loss = max(error, rounding), max(loss, below + unearned + 2 * rounding)
+    return error, loss
 
 
 def _final(final: ArrayLike, mdp: MDP) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from ..._common.private_names import added_product
 from ..._typing import Floats, Integers, Shape
 from ...mdp import MDP
 
@@ -66,5 +67,10 @@ class Transitions:
         return cls(rows, (mdp.n_states, mdp.n_actions))
 
     def __matmul__(self, values: Floats) -> Floats:
-        product: Floats = (self.rows @ values).reshape(self.shape)
-        return product
+        if isinstance(self.rows, np.ndarray) or (added := added_product()) is None:
+            product: Floats = self.rows @ values
+        else:
+            product = np.zeros(self.rows.shape[0])
+            indices = self.rows.indptr, self.rows.indices
+            added(*self.rows.shape, *indices, self.rows.data, values, product)
+        return product.reshape(self.shape)
