@@ -28,7 +28,7 @@ import optax
 from venvs import python_of
 
 from mellowmax import Max, Mellowmax
-from mellowmax.deep import dqn, evaluate, train
+from mellowmax.deep import dqn, evaluate, mlp, train
 from mellowmax.environments import acrobot
 
 ENVIRONMENT = "CartPole-v1"
@@ -49,10 +49,12 @@ SETTINGS = {
     "exploration_steps": 5000,
 }
 CLIPPED = optax.chain(optax.clip_by_global_norm(10.0), optax.scale_by_adam())
+OURS = {name: x for name, x in SETTINGS.items() if name not in ("hidden", "depth")}
+OURS["network"] = mlp(SETTINGS["hidden"], SETTINGS["depth"])
 LEARNERS = {
-    "ours, squared loss": dqn(Max(), **SETTINGS),
-    "ours, Huber's loss and clipping": dqn(Max(), **SETTINGS, huber=1.0, optimiser=CLIPPED),
-    "ours, mellowmax 5, no target": dqn(Mellowmax(5.0), **{**SETTINGS, "target": None}),
+    "ours, squared loss": dqn(Max(), **OURS),
+    "ours, Huber's loss and clipping": dqn(Max(), **OURS, huber=1.0, optimiser=CLIPPED),
+    "ours, mellowmax 5, no target": dqn(Mellowmax(5.0), **{**OURS, "target": None}),
 }
 PEERS = {
     "one file of PyTorch": ("torch_dqn.py", "ours, squared loss"),

@@ -127,7 +127,7 @@ def trained(kind, runs, episodes, checkpoint, seconds):
     learner = learner_of(table)
     batch = learner.batch
     if epochs is not None:
-        options = {"batch": learner.batch, "hidden": learner.hidden, "reward_to_go": False}
+        options = {"batch": learner.batch, "network": learner.network, "reward_to_go": False}
         learner = reinforce(learner.softmax, discount=1.0, minibatch=32, epochs=epochs, **options)
     said, width = [-np.inf], BIN if BIN % batch == 0 else batch
 

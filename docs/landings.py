@@ -21,7 +21,7 @@ import numpy as np
 from mellowmax import Mellowmax
 from mellowmax._typing import Floats
 from mellowmax.cli.gif import Film
-from mellowmax.deep import Policy, reinforce, train, watch
+from mellowmax.deep import Policy, mlp, reinforce, train, watch
 from mellowmax.environments import lunar_lander
 from mellowmax.explorer import Block, landing
 
@@ -63,7 +63,7 @@ def film(policy: Policy) -> None:
 
 def main() -> None:
     """Train, and keep the flights."""
-    learner = reinforce(Mellowmax(8.0), discount=0.99, depth=2, baseline="leave-one-out")
+    learner = reinforce(Mellowmax(8.0), discount=0.99, network=mlp(16, 2), baseline="leave-one-out")
     with tempfile.TemporaryDirectory() as checkpoint:
         stages = {
             episodes: train(

@@ -61,6 +61,7 @@ FINE = {
     "sarsa.softmax expected_sarsa.softmax q_learning.softmax": {"function"},
     "sarsa.learning_rate expected_sarsa.learning_rate q_learning.learning_rate": NUMBERS | CALLABLE,
     "checkpoint directory name out path text title version": {"text"},
+    "dqn.network load_policy.network reinforce.network": CALLABLE,
     "blocks entries finished items names states values": {"empty"},
     "Linear.names": {"dict"},
     "missing": {"empty", "texts", "dict"},
@@ -196,6 +197,7 @@ def of_deep():
     played = {"policy": deep.Policy(network, SOFTMAX), **environment}
     yield deep.reinforce, {"softmax": SOFTMAX}
     yield deep.dqn, {"softmax": SOFTMAX}
+    yield deep.mlp, {}
     yield deep.train, {"learner": deep.reinforce(SOFTMAX), **environment, "episodes": 10}
     yield deep.evaluate, played
     yield deep.watch, {**played, "environment": "Acrobot-v1"}
@@ -306,8 +308,8 @@ AverageSolution BatchEquilibria BatchFixedPoints Branch CellProgress Claim DeepR
 DqnState Entry Episodes Equilibria Equilibrium Estimate EvaluateProgress Evaluation Finding
 Finished FiniteHorizonSolution Fit FitProgress FixedPoint FixedPoints Fold GymnaxEnvironment
 HumanPlay Learner Model Params Plan PlayedGame Point Posterior Properties Reinforce ReinforceState
-Replay SavedPolicy Sensitivity Simulation Solution SolveProgress TabularResult Trace TrainProgress
-VectorField Verdict Zurcher
+Replay SavedPolicy Sensitivity Simulation Solution SolveProgress TabularResult Trace Trainable
+TrainProgress VectorField Verdict Zurcher
 """
 """Classes whose objects are made here, and only read by a caller."""
 TRACED = {"launch", "move", "named", "observe", "reset", "start", "step"}

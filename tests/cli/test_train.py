@@ -345,7 +345,8 @@ def test_help_has_an_example_and_the_defaults_of_the_library():
             assert re.search(rf"{flag}[^\]]*\[default: \({re.escape(default)}\)\]", text), name
         made = getattr(deep, algorithm)(Mellowmax(5.0))
         for name in ("learning_rate", "hidden", "depth"):
-            flag, default = f"--{name.replace('_', '-')} ", getattr(made, name)
+            flag = f"--{name.replace('_', '-')} "
+            default = getattr(made, name, None) or getattr(made.network, name)
             assert re.search(rf"{flag}[^\]]*\b{default} for {algorithm}\b", text), name
 
 

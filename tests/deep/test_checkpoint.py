@@ -9,7 +9,7 @@ import pytest
 
 from helpers.trainings import assert_same, on_cartpole, on_two_states
 from mellowmax import Boltzmann, Mellowmax, mdp
-from mellowmax.deep import load_policy, reinforce, train
+from mellowmax.deep import load_policy, mlp, reinforce, train
 from mellowmax.environments import two_state
 
 
@@ -145,7 +145,7 @@ def test_a_policy_is_read_back_from_its_checkpoint(saved):
 
 def test_a_policy_of_states_that_are_numbers_is_read_back_too(tmp_path):
     """From the lake, where an episode earns 1 at its end or nothing, and has 100 steps at most."""
-    learner = reinforce(Boltzmann(1.0), 0.1, batch=8, depth=0)
+    learner = reinforce(Boltzmann(1.0), 0.1, batch=8, network=mlp(depth=0))
     run = train(learner, "FrozenLake-v1", episodes=16, runs=2, workers=0, checkpoint=tmp_path)
     assert set(run.returns.ravel()) <= {0.0, 1.0}
     assert 1 < run.lengths.min() < run.lengths.max() <= 100

@@ -22,6 +22,7 @@ from mellowmax.deep import (
     dqn,
     evaluate,
     load_policy,
+    mlp,
     reinforce,
     train,
 )
@@ -65,7 +66,7 @@ def test_an_update_is_the_one_of_paper_and_pencil(rng, rate, optimiser, softmax,
 
     Some errors are beyond where Huber's loss is linear, and count as much as one there.
     """
-    learner = dqn(softmax, rate, discount=0.9, depth=0, huber=0.5, optimiser=optimiser)
+    learner = dqn(softmax, rate, discount=0.9, network=mlp(depth=0), huber=0.5, optimiser=optimiser)
     state = learner.init(jax.random.key(0), 4, 3)
     steps = steps_of(rng, 16, 4, 3)
     layer = state.network.layers[0]
@@ -100,7 +101,7 @@ def test_a_training_with_a_whole_optimiser_is_shown_and_resumed(tmp_path):
 
 def test_the_target_network_is_a_copy_of_some_updates_ago(rng):
     """And it is what the targets are made with."""
-    learner = dqn(Max(), 0.1, discount=0.9, target=3, depth=0, optimiser=GRADIENT)
+    learner = dqn(Max(), 0.1, discount=0.9, target=3, network=mlp(depth=0), optimiser=GRADIENT)
     state = learner.init(jax.random.key(0), 4, 3)
     weights, target = [np.asarray(state.network.layers[0].weight)], jax.jit(Dqn.targets)
     for count in range(1, 8):
@@ -166,7 +167,7 @@ def test_what_is_learned_is_the_fixed_point_of_planning():
         Mellowmax(omegas),
         0.5,
         target=targets,
-        depth=0,
+        network=mlp(depth=0),
         capacity=500,
         minibatch=16,
         learning_starts=20,
@@ -200,7 +201,7 @@ class Stopping(gymnasium.Env):
 
 def test_an_end_is_worth_nothing_and_a_cut_is_not_an_end():
     """Going on is worth 1 + 0.5 * 3; it would be less if a cut were an end."""
-    learner = dqn(Max(), 0.02, discount=0.5, depth=0, capacity=100, learning_starts=10,
+    learner = dqn(Max(), 0.02, discount=0.5, network=mlp(depth=0), capacity=100, learning_starts=10,
                   train_frequency=1, last_epsilon=1.0, minibatch=16)  # fmt: skip
     result = train(learner, Stopping, episodes=300, workers=0)
     assert result.lengths.max() == 2
@@ -267,7 +268,7 @@ class Priceless(Stopping):
 
 
 def test_a_reward_that_is_no_number_ends_a_run(tmp_path):
-    learner = dqn(Max(), 0.02, discount=0.5, depth=0, capacity=100, learning_starts=10,
+    learner = dqn(Max(), 0.02, discount=0.5, network=mlp(depth=0), capacity=100, learning_starts=10,
                   train_frequency=1, last_epsilon=1.0, minibatch=16)  # fmt: skip
     for _ in range(2):  # resumed, it has ended already
         with pytest.raises(FloatingPointError, match="a reward that is not finite after 4 steps;"):

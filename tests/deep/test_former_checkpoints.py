@@ -15,19 +15,18 @@ import pytest
 
 from mellowmax import Boltzmann, Max, Mellowmax
 from mellowmax.cli.describe import describe_training
-from mellowmax.deep import dqn, load_policy, reinforce, train
+from mellowmax.deep import dqn, load_policy, mlp, reinforce, train
 from mellowmax.environments import two_state
 
 FILES = Path(__file__).parent / "files"
 REINFORCE = reinforce(
-    Boltzmann(1.0), 0.05, batch=4, hidden=2, baseline="leave-one-out", discount=1.0
+    Boltzmann(1.0), 0.05, batch=4, network=mlp(2, 1), baseline="leave-one-out", discount=1.0
 )
 DQN = dqn(
     Mellowmax(5.0),
     0.01,
     target=3,
-    hidden=2,
-    depth=1,
+    network=mlp(2, 1),
     capacity=8,
     minibatch=4,
     learning_starts=4,

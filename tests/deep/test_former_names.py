@@ -50,6 +50,15 @@ def test_the_former_name_of_a_baseline():
     assert learner == deep.reinforce(Boltzmann(1.0), baseline="leave-one-out")
 
 
+def test_the_former_sizes_of_a_network():
+    with pytest.warns(DeprecationWarning, match=r"`hidden` .* are now `network=mlp\(hidden, dep"):
+        learner = deep.reinforce(Boltzmann(1.0), hidden=8)
+    assert learner == deep.reinforce(Boltzmann(1.0), network=deep.mlp(8, 1))
+    with pytest.warns(DeprecationWarning, match="`n_observations` is now `observation`"):
+        state = learner.init(jax.random.key(0), n_observations=3, n_actions=2)
+    assert state.network.layers[0].weight.shape == (8, 3)
+
+
 def test_the_former_names_of_returns_and_masks():
     nothing = np.zeros((128, 1), np.float32)
     episodes = deep.Episodes(nothing[..., None], nothing, nothing + 1, np.int32([3]))

@@ -20,6 +20,7 @@ from mellowmax.deep import (
     Policy,
     Reinforce,
     ReinforceState,
+    mlp,
     reinforce,
 )
 from mellowmax.deep.episodes import _returns_by_halves, _returns_step_by_step
@@ -248,8 +249,8 @@ def test_each_epoch_has_an_order_of_its_own():
 
 
 def test_the_networks_of_the_policy_and_of_the_baseline_begin_with_weights_of_their_own():
-    learner = reinforce(Boltzmann(1.0), baseline="network", hidden=16, depth=2)
-    state = learner.init(jax.random.key(0), n_observations=4, n_actions=3)
+    learner = reinforce(Boltzmann(1.0), baseline="network", network=mlp(16, 2))
+    state = learner.init(jax.random.key(0), observation=4, n_actions=3)
     layers = zip(state.network.layers[:-1], state.baseline.layers[:-1], strict=True)
     for of_policy, of_baseline in layers:
         one, other = np.ravel(of_policy.weight), np.ravel(of_baseline.weight)
@@ -676,8 +677,8 @@ UP_AND_DOWN = optax.multi_transform(
         ({"batch": 2.5}, "`batch` must be a whole number of at least 1, got 2.5"),
         ({"batch": 1, "baseline": "leave-one-out"}, "`batch` must be a whole number of at "
          "least 2, got 1"),
-        ({"hidden": 0}, "`hidden` must be a whole number of at least 1, got 0"),
-        ({"depth": -1}, "`depth` must be a whole number of at least 0, got -1"),
+        ({"network": mlp(), "hidden": 8}, "`hidden` must be left out where there is a `network`, "
+         "got 8"),
         ({"optimiser": "adam"}, "`optimiser` must be an optax transformation, got 'adam'"),
         ({"learning_rate": 0.1, "optimiser": optax.adam(0.02)}, "`learning_rate` must be None for "
          "an optimiser that has one of its own, got 0.1"),

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from mellowmax import Boltzmann, Mellowmax
-from mellowmax.deep import Network, Policy, dqn, reinforce, train
+from mellowmax.deep import Network, Policy, dqn, mlp, reinforce, train
 from mellowmax.deep.optimiser import ADAM
 from mellowmax.environments import two_state
 
@@ -21,8 +21,7 @@ CARTPOLE = functools.partial(reinforce, batch=4, baseline="leave-one-out", norma
 TABULAR = functools.partial(reinforce, batch=4, baseline="network", discount=1.0)
 Q_SOFTMAX = Mellowmax(5.0)
 Q_LEARNING = {
-    "hidden": 8,
-    "depth": 1,
+    "network": mlp(8, 1),
     "capacity": 50,
     "minibatch": 8,
     "learning_starts": 20,

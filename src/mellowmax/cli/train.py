@@ -7,6 +7,7 @@ OUT/learning_curve.svg, .png    the returns of these episodes
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -180,6 +181,7 @@ def train(
         from .learning_curve import draw
 
         learner = getattr(deep, algorithm)(last_layer, discount=discount, **chosen)
+        learner = _with_layers(learner, given)
         pace = Pace[deep.TrainProgress]()
         with early_end(remark) as stop:
             with progress_unless(quiet) as report:
@@ -237,8 +239,20 @@ def _options_of(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
             if other != algorithm and name in given:
                 rule = f"`{name}` must not be given for {algorithm}, since it is of {other}"
                 raise ValueError(f"{rule}; got {given[name]}")
-    names = ("learning_rate", "hidden", "depth", *ALGORITHMS[algorithm])
+    names = ("learning_rate", *ALGORITHMS[algorithm])
     return {name: given[name] for name in names if name in given}
+
+
+def _with_layers(
+    learner: deep.Reinforce | deep.Dqn, given: Mapping[str, Any]
+) -> deep.Reinforce | deep.Dqn:
+    """A learner whose network has the sizes that were given."""
+    from ..deep.network import Mlp, mlp
+
+    usual = learner.network
+    assert isinstance(usual, Mlp)
+    sizes = {name: given.get(name, getattr(usual, name)) for name in ("hidden", "depth")}
+    return dataclasses.replace(learner, network=mlp(**sizes))
 
 
 def _is_training(out: Path) -> bool:

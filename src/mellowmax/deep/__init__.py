@@ -6,8 +6,9 @@ runs of a learner learn in an environment, `evaluate` plays with the policy that
 environment is a functional one of the library, an MDP, the id of a Gymnasium environment or a
 function that makes one, or a `FunctionalEnvironment` of your own.
 
-A reader can take the modules in this order. `network`, `policy_gradient`, `replay` and `optimiser`
-are the parts of the two learners, `reinforce` and `dqn`; all of them are pure functions of one run.
+A reader can take the modules in this order. `observation`, `network`, `trainable`,
+`policy_gradient`, `replay` and `optimiser` are the parts of the two learners, `reinforce` and
+`dqn`; all of them are pure functions of one run.
 `environment` says what an environment is, `environment_argument` what `train` takes as one. `play`
 has the four ways of playing in an environment, and `keys` every random key. `train` and `worker`
 put them together, with the help of `log`, `progress`, `description` and `checkpoint`.
@@ -29,13 +30,14 @@ with needed_by("mellowmax.deep", "jax"):
     )
     from .episodes import Episodes, Round
     from .evaluate import EvaluateProgress, Evaluation, evaluate, watch
-    from .network import HeldTemperature, Network, Policy
+    from .network import HeldTemperature, Network, Policy, mlp
     from .progress import TrainProgress
     from .reinforce import Reinforce, ReinforceState, reinforce
     from .replay import Replay, Transitions
     from .result import DeepResult
     from .saved_policy import SavedPolicy, load_policy
     from .train import train
+    from .trainable import Trainable
 
 __all__ = [
     "DeepResult",
@@ -56,11 +58,13 @@ __all__ = [
     "Round",
     "SavedPolicy",
     "TrainProgress",
+    "Trainable",
     "Transitions",
     "VectorEnvironment",
     "dqn",
     "evaluate",
     "load_policy",
+    "mlp",
     "reinforce",
     "train",
     "watch",

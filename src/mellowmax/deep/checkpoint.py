@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from .._common import npz
 from .._common.schema import Field, json_object, matching
+from .._common.shown import shown
 from .._typing import PyTree
 from .description import KINDS, Description, differences, parameter_names
 from .log import EpisodeLog
@@ -50,6 +51,7 @@ SCHEMA = {
 """The arrays of a checkpoint of `W` lanes, `R` of which have a run. A whole optimiser has its own
 learning rate. `others` are the numbers of a learner that adds some to one of the library."""
 SIZE = Field("whole number", least=1)
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 SETTINGS = {
     "softmax": Field("text"),
     "parameters": Field("text", "P", optional=True),
@@ -59,11 +61,14 @@ SETTINGS = {
     "actions": SIZE,
     "bin": SIZE,
     "solved_return": Field("number", optional=True),
-    "hidden": SIZE,
-    "depth": Field("whole number", least=0),
+    "hidden": Field("whole number", optional=True, least=1),
+    "depth": Field("whole number", optional=True, least=0),
+    "network": Field("text", optional=True),
+    "leaves": Field("text", "N", optional=True),
     "*": Field("value"),
 }
-"""The settings of a checkpoint, which are JSON."""
+"""The settings of a checkpoint, which are JSON. An `mlp` has its sizes, any other network its name
+and its arrays: the path within the module of each, its dtype and its shape."""
 OF_ALGORITHM = {
     "reinforce": {"batch": SIZE, "baseline": Field("text")},
     "dqn": {"minibatch": SIZE, "train_frequency": SIZE, "capacity": SIZE},
@@ -174,19 +179,38 @@ def _check_states(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> Non
         if len(state) not in lanes:
             rule = f"field 'state-{i}' must be of {lanes[0]} or {lanes[1]} lanes"
             raise ValueError(f"{rule}, got {len(state)}")
-    if settings["depth"] >= len(states):
-        rule = f"field 'settings.depth' must be below {len(states)}, as many states as there are"
+    weights = _weights(settings, len(states))
+    fields_of = {
+        name: Field("number", f"L {' '.join(shape)}") for name, (_, shape) in weights.items()
+    }
+    for name, field in matching(fields_of, fields):
+        field.check_form(name, fields[name].dtype, fields[name].shape, {})
+        dtype = weights[name][0]
+        if fields[name].dtype != dtype or not np.isfinite(fields[name]).all():
+            got = f"{fields[name].dtype} from {fields[name].min()} to {fields[name].max()}"
+            raise ValueError(f"field {name!r} must be finite numbers of {dtype}, got {got}")
+
+
+def _weights(settings: Mapping[str, Any], states: int) -> dict[str, tuple[str, list[str]]]:
+    """The dtype and the shape of each array of the network, by its name in the file."""
+    if "leaves" in settings:
+        parts = [leaf.split(" ")[-2:] for leaf in settings["leaves"]]
+        if any(len(part) != 2 or part[0] not in FLOATS for part in parts):
+            rule = "field 'settings.leaves' must have the path, dtype and shape of each array"
+            raise ValueError(f"{rule}, got {shown(settings['leaves'])}")
+        forms = [(dtype, [x for x in shape.split(",") if x]) for dtype, shape in parts]
+        return {f"state-{i}": form for i, form in enumerate(forms)}
+    if "hidden" not in settings or "depth" not in settings:
+        name = "hidden" if "hidden" not in settings else "depth"
+        raise SETTINGS[name].error(f"settings.{name}", "none")
+    if settings["depth"] >= states:
+        rule = f"field 'settings.depth' must be below {states}, as many states as there are"
         raise ValueError(f"{rule}, got {settings['depth']}")
     sizes = (settings["observations"], *[settings["hidden"]] * settings["depth"])
-    weights: dict[str, Field] = {}
+    weights: list[list[str]] = []
     for n_in, n_out in itertools.pairwise((*sizes, settings["actions"])):
-        weights[f"state-{len(weights)}"] = Field("number", f"L {n_out} {n_in}")
-        weights[f"state-{len(weights)}"] = Field("number", f"L {n_out}")
-    for name, field in matching(weights, fields):
-        field.check_form(name, fields[name].dtype, fields[name].shape, {})
-        if fields[name].dtype != np.float32 or not np.isfinite(fields[name]).all():
-            got = f"{fields[name].dtype} from {fields[name].min()} to {fields[name].max()}"
-            raise ValueError(f"field {name!r} must be finite numbers of float32, got {got}")
+        weights += [[str(n_out), str(n_in)], [str(n_out)]]
+    return {f"state-{i}": ("float32", shape) for i, shape in enumerate(weights)}
 
 
 def _states(fields: Mapping[str, Any]) -> list[npt.NDArray[Any]]:

@@ -17,13 +17,15 @@ import numpy.typing as npt
 
 from .._common.shown import shown
 from .._common.text import shortened, visible
+from .._typing import PyTree
 from ..softmax import OTHERS, SOFTMAXES, Softmax
 from .dqn import Dqn
-from .environment import PlayableEnvironment
+from .environment import PlayableEnvironment, name_of, observation_of
 from .learner import Learner
 from .log import EpisodeLog
-from .network import HeldTemperature
+from .network import HeldTemperature, Mlp
 from .reinforce import Reinforce
+from .trainable import MakeNetwork, form_of
 
 __all__ = [
     "KINDS",
@@ -31,6 +33,7 @@ __all__ = [
     "Description",
     "describe",
     "differences",
+    "leaves_of",
     "parameter_names",
     "softmax_name",
 ]
@@ -89,7 +92,11 @@ def describe(
         text["algorithm"] = "dqn"
     apart = {"softmax", "optimiser", *NUMBERS}
     names = [field.name for field in dataclasses.fields(known)]
-    text |= {name: getattr(known, name) for name in names if name not in apart}
+    for name in names:
+        if name == "network":
+            text |= _network_text(known.network, environment)
+        elif name not in apart:
+            text[name] = getattr(known, name)
     leaves = jax.tree_util.tree_leaves_with_path(softmax)
     parameters = [leaf for _, leaf in leaves]
     if any(np.ndim(leaf) != 1 for leaf in parameters):
@@ -107,6 +114,24 @@ def describe(
         "keys": np.asarray(key_data),
         "numbers": np.asarray(numbers),
     }
+
+
+def _network_text(network: MakeNetwork, environment: PlayableEnvironment) -> dict[str, Any]:
+    """A network as text: the sizes of the library's own, the name and the arrays of any other."""
+    if not isinstance(network, Mlp):
+        form = form_of(network, observation_of(environment), environment.n_actions)
+        return {"network": name_of(network), "leaves": leaves_of(form)}
+    usual = {field.name: field.default for field in dataclasses.fields(network)}
+    return {name: x for name, x in dataclasses.asdict(network).items() if x != usual[name]}
+
+
+def leaves_of(module: PyTree) -> list[str]:
+    """The path, the dtype and the shape of each array of a module, as text."""
+    leaves = jax.tree_util.tree_leaves_with_path(module)
+    return [
+        f"{jax.tree_util.keystr(path)} {leaf.dtype} {','.join(map(str, leaf.shape))}"
+        for path, leaf in leaves
+    ]
 
 
 def _parts(learners: Learner) -> tuple[Reinforce | Dqn, list[Any]]:

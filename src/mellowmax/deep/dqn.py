@@ -34,24 +34,27 @@ from jax import lax
 from .._common import checks
 from .._common.discount import DEFAULT
 from .._rows.arguments import check_parameter
-from .._typing import ArrayLike
+from .._typing import ArrayLike, PyTree
 from ..softmax import EpsilonGreedy, Max, Softmax
 from .learner import STATIC
-from .network import Network, Policy
+from .network import Policy, mlp
+from .observation import as_shapes, count, vector
 from .optimiser import ADAM, Weights, learning_rate_for, step
 from .replay import Replay, Transitions
+from .trainable import MakeNetwork, draw, example
 
 __all__ = ["LEARNING_RATE", "Dqn", "DqnState", "dqn"]
 
 LEARNING_RATE = 1e-3
+DEFAULT_NETWORK = mlp(64, 2)
 
 
 class DqnState(eqx.Module):
     """The state of a run: its networks, its optimiser and its replay buffer."""
 
-    network: Network
-    """The network of the action values."""
-    target: Network | None
+    network: Any
+    """The network of the action values: a `Network` or a `Trainable`."""
+    target: Any | None
     """The copy that the targets are computed with; None for the network itself."""
     optimiser: optax.OptState
     """The state of the optimiser."""
@@ -75,8 +78,7 @@ class Dqn:
     learning_rate: jax.Array | float | None
     discount: jax.Array | float | None
     target: jax.Array | float | None
-    hidden: int = field(metadata=STATIC)
-    depth: int = field(metadata=STATIC)
+    network: MakeNetwork = field(metadata=STATIC)
     capacity: int = field(metadata=STATIC)
     minibatch: int = field(metadata=STATIC)
     learning_starts: int = field(metadata=STATIC)
@@ -92,26 +94,25 @@ class Dqn:
         """Episodes are logged one by one."""
         return 1
 
-    def init(self, key: jax.Array, n_observations: int, n_actions: int) -> DqnState:
+    def init(self, key: jax.Array, observation: int | PyTree, n_actions: int) -> DqnState:
         """The initial state of a run.
 
         Args:
             key: a JAX key.
-            n_observations: the size of an observation.
+            observation: the shapes and dtypes of an observation, a tree of `jax.ShapeDtypeStruct`
+                or an example; a number is the size of a vector.
             n_actions: how many actions there are.
         """
-        network: Weights = self._network(key, n_observations, n_actions)
+        shapes = as_shapes(observation)
+        network: Weights = draw(self.network, key, shapes, n_actions)
         return DqnState(
             network,
             None if self.target is None else network,
             self.optimiser.init(network),
             jnp.uint32(0),
             jnp.bool_(True),
-            Replay.empty(self.capacity, n_observations),
+            Replay.empty(self.capacity, count(shapes)),
         )
-
-    def _network(self, key: jax.Array, n_observations: int, n_actions: int) -> Network:
-        return Network.init(key, (n_observations, *[self.hidden] * self.depth, n_actions))
 
     def policy(self, state: DqnState) -> Policy:
         """The policy that has been learned: the greedy one."""
@@ -123,7 +124,7 @@ class Dqn:
         return self.first_epsilon + progress * (self.last_epsilon - self.first_epsilon)
 
     def act(
-        self, network: Network, step: jax.Array, uniform: jax.Array, observation: jax.Array
+        self, network: Weights, step: jax.Array, uniform: jax.Array, observation: PyTree
     ) -> jax.Array:
         """The epsilon-greedy action that a uniform random number chooses.
 
@@ -131,7 +132,7 @@ class Dqn:
             network: the network of the action values.
             step: how many steps the run has taken.
             uniform: the random number, in [0, 1).
-            observation: the observation before the action, `[D]`.
+            observation: the observation before the action.
         """
         return Policy(network, EpsilonGreedy(self.epsilon(step))).act(uniform, observation)
 
@@ -185,7 +186,7 @@ class Dqn:
         discount = jnp.asarray(DEFAULT if self.discount is None else self.discount, jnp.float32)
         return steps.reward + discount * jnp.where(steps.terminated, 0, next_value)
 
-    def loss(self, network: Network, steps: Transitions, targets: jax.Array) -> jax.Array:
+    def loss(self, network: Weights, steps: Transitions, targets: jax.Array) -> jax.Array:
         """The mean Huber loss: half the squared error, and linear for errors beyond `huber`."""
         values = jax.vmap(network)(steps.observation)
         taken = jax.nn.one_hot(steps.action, values.shape[-1], dtype=values.dtype)
@@ -200,8 +201,7 @@ def dqn(
     *,
     discount: ArrayLike | None = None,
     target: ArrayLike | None = None,
-    hidden: int = 64,
-    depth: int = 2,
+    network: MakeNetwork = DEFAULT_NETWORK,
     capacity: int = 10_000,
     minibatch: int = 64,
     learning_starts: int = 1000,
@@ -226,8 +226,10 @@ def dqn(
         discount: from 0 to 1; None for the environment's own, or 0.99 where it has none.
         target: the number of updates after which the target network is renewed; None for no target
             network. In an array of settings 1 is the same as None.
-        hidden: units of a hidden layer.
-        depth: the number of hidden layers.
+        network: a function of a key, the shapes of an observation (a tree of
+            `jax.ShapeDtypeStruct`) and the number of actions, which draws an Equinox module from
+            one observation to the action values, such as the class of such a module; by default
+            `mlp(64, 2)`.
         capacity: steps that the replay buffer can hold.
         minibatch: steps in an update.
         learning_starts: steps of a run before its first update.
@@ -254,7 +256,7 @@ def dqn(
     Examples:
         >>> from mellowmax import Mellowmax
         >>> learner = dqn(Mellowmax(5.0), capacity=100)
-        >>> state = learner.init(jax.random.key(0), n_observations=4, n_actions=2)
+        >>> state = learner.init(jax.random.key(0), observation=4, n_actions=2)
         >>> state.target is None, state.replay.rows.shape
         (True, (100, 11))
 
@@ -270,6 +272,7 @@ def dqn(
         check_parameter("target", target, 1.0)
         if (np.asarray(target) % 1).any():
             raise ValueError(f"`target` must be None or whole numbers, got {target!r}")
+    checks.function("network", network, "a function that draws a network, such as mlp(64, 2)")
     huber = checks.real("huber", huber, 0.0, infinite=True)
     if huber == 0:
         raise ValueError(f"`huber` must be above 0, got {huber!r}")
@@ -282,8 +285,7 @@ def dqn(
         None,
         array(discount),
         array(target),
-        hidden=checks.whole("hidden", hidden, 1),
-        depth=checks.whole("depth", depth, 0),
+        network=network,
         capacity=checks.whole("capacity", capacity, 1),
         minibatch=checks.whole("minibatch", minibatch, 1),
         learning_starts=checks.whole("learning_starts", learning_starts, 0),
@@ -294,6 +296,6 @@ def dqn(
         huber=huber,
         optimiser=optimiser,
     )
-    weights = functools.partial(learner._network, jax.random.key(0), 2, 2)
+    weights = functools.partial(draw, example(network), jax.random.key(0), vector(2), 2)
     rate = learning_rate_for(optimiser, learning_rate, LEARNING_RATE, weights)
     return dataclasses.replace(learner, learning_rate=rate)

@@ -23,8 +23,10 @@ from .._common.discount import discount_of
 from .._common.evaluation import MAX_STEPS
 from .._common.extras import needed_by
 from .._common.shown import shown
+from .._typing import PyTree
 from .episodes import Round
 from .network import Policy
+from .observation import vector
 
 if TYPE_CHECKING:
     import gymnasium
@@ -49,6 +51,7 @@ __all__ = [
     "Rollouts",
     "VectorEnvironment",
     "name_of",
+    "observation_of",
 ]
 
 FUNCTIONS = ("reset", "step", "observe")
@@ -99,7 +102,7 @@ class FunctionalEnvironment:
         >>> from typing import NamedTuple
         >>> import jax.numpy as jnp
         >>> from mellowmax import Boltzmann
-        >>> from mellowmax.deep import FunctionalEnvironment, evaluate, reinforce, train
+        >>> from mellowmax.deep import FunctionalEnvironment, evaluate, mlp, reinforce, train
         >>> class Params(NamedTuple):
         ...     reward: float = -1.0
         ...     n_actions: int = 2
@@ -117,7 +120,7 @@ class FunctionalEnvironment:
         ...     def observe(place, params):
         ...         return jax.nn.one_hot(place, 5)
         >>> line = FunctionalEnvironment(Line, Params(), max_steps=64)
-        >>> learner = reinforce(Boltzmann(1.0), 0.1, batch=8, depth=0, baseline="leave-one-out")
+        >>> learner = reinforce(Boltzmann(1.0), 0.1, network=mlp(depth=0), baseline="leave-one-out")
         >>> result = train(learner, line, episodes=200)
         >>> policy = jax.tree.map(lambda x: x[0], result.policies)
         >>> evaluate(policy, line).mean > -4  # of the best policy it is -3
@@ -367,6 +370,11 @@ PlayableEnvironment: TypeAlias = (
     FunctionalEnvironment | GymnasiumEnvironment | VectorEnvironment | Rollouts
 )
 """Every kind of environment that there is a player for."""
+
+
+def observation_of(environment: PlayableEnvironment) -> PyTree:
+    """The shapes and dtypes of an observation; of `Rollouts` that do not say, those of a vector."""
+    return getattr(environment, "observation", vector(environment.n_observations))
 
 
 def name_of(environment: object) -> str:

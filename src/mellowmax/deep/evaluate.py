@@ -7,7 +7,9 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Generator
+from typing import cast
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,14 +19,15 @@ from .._common import checks
 from .._common.evaluation import Evaluation
 from .._common.threads import cores
 from .._typing import Key
-from .environment import PlayableEnvironment
+from .environment import PlayableEnvironment, observation_of
 from .environment_argument import Environment, environment_of
 from .episodes import Episodes
 from .keys import evaluation_keys
 from .log import EpisodeLog
-from .network import Policy
+from .network import Network, Policy
 from .play import player_of
 from .play.player import WIDTH
+from .trainable import trainable
 
 __all__ = ["EvaluateProgress", "Evaluation", "evaluate", "watch"]
 
@@ -82,7 +85,7 @@ def evaluate(
         >>> 15 < result.mean < 30  # a random policy
         True
     """
-    checks.instance("policy", policy, Policy, "a Policy")
+    policy = _playable(policy)
     episodes = checks.whole("episodes", episodes, 1)
     if callback is not None:
         checks.function("callback", callback, "a function or None")
@@ -114,18 +117,39 @@ def _returns(episodes: Episodes) -> jax.Array:
     return jax.vmap(Episodes.returns)(episodes)
 
 
+def _playable(policy: Policy) -> Policy:
+    """The policy with a network that is arrays alone to JAX."""
+    checks.instance("policy", policy, Policy, "a Policy")
+    return Policy(trainable(cast(eqx.Module, policy.network)), policy.softmax)
+
+
 def _check_sizes(policy: Policy, environment: PlayableEnvironment) -> None:
     """Raise unless a policy fits an environment."""
-    layers = policy.network.layers
-    if axes := layers[0].weight.shape[:-2]:
-        raise ValueError(f"`policy` must be one policy, got many with the axes {axes}")
-    fits = (layers[0].weight.shape[-1], layers[-1].weight.shape[-2])
     wanted = (environment.n_observations, environment.n_actions)
+    if isinstance(policy.network, Network):
+        layers = policy.network.layers
+        if axes := layers[0].weight.shape[:-2]:
+            raise ValueError(f"`policy` must be one policy, got many with the axes {axes}")
+        fits: tuple[object, object] = (layers[0].weight.shape[-1], layers[-1].weight.shape[-2])
+    else:
+        fits = (wanted[0], _outputs(policy, environment))
     if fits != wanted:
         raise ValueError(
             f"`policy` must be of {wanted[0]} observations and {wanted[1]} actions to play in "
             f"this environment, got one of {fits[0]} and {fits[1]}"
         )
+
+
+def _outputs(policy: Policy, environment: PlayableEnvironment) -> object:
+    """How many outputs a network of one's own has for an observation; their shape if not [A]."""
+    seen = observation_of(environment)
+    try:
+        outputs = jax.eval_shape(policy.network, seen)
+    except (TypeError, ValueError) as error:
+        rule = "`policy` must be one policy with a network for the observations of this environment"
+        raise ValueError(f"{rule}, got one that fails: {' '.join(str(error).split())}") from error
+    shape = getattr(outputs, "shape", None)
+    return shape[0] if shape is not None and len(shape) == 1 else shape
 
 
 def watch(
@@ -145,7 +169,7 @@ def watch(
     Raises:
         ValueError: for an environment that cannot be rendered, or that the policy does not fit.
     """
-    checks.instance("policy", policy, Policy, "a Policy")
+    policy = _playable(policy)
     checks.instance("environment", environment, str, "the id of a Gymnasium environment")
     seed = checks.whole("seed", seed, 0)
     made = environment_of(environment, max_steps)

@@ -43,8 +43,11 @@ class Learner(Protocol):
     def batch(self) -> int:
         """How many episodes of a run are played and logged at a time."""
 
-    def init(self, key: jax.Array, n_observations: int, n_actions: int) -> PyTree:
-        """The initial state of a run: arrays, those of the policy's network first."""
+    def init(self, key: jax.Array, observation: PyTree, n_actions: int, /) -> PyTree:
+        """The initial state of a run: arrays, those of the policy's network first.
+
+        `observation` has the shapes and dtypes of one: a tree of `jax.ShapeDtypeStruct`.
+        """
 
     def policy(self, state: PyTree) -> Policy:
         """The policy that has been learned."""

@@ -3,11 +3,15 @@
 The outputs of the layers are treated as action values, and the softmax's own policy turns them into
 probabilities (section 7.3). With mellowmax the gradient flows through the inverse temperature that
 is solved for in each state; `HeldTemperature` leaves that part out.
+
+`mlp` makes the networks of every learner that is given no other; `trainable` says what else a
+`network=` can be.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import ClassVar, cast
 
 import equinox as eqx
@@ -17,18 +21,30 @@ import jax.numpy as jnp
 from .._common import checks
 from .._common.shown import shown
 from .._rows.arguments import check_key
-from .._typing import ArrayT, Mask, Namespace, Numbers, Parameter
+from .._typing import ArrayT, Mask, Namespace, Numbers, Parameter, PyTree
 from ..policies import boltzmann_log_policy, boltzmann_policy, choose, mellowmax_temperature
 from ..softmax import Mellowmax, Softmax
 from . import keys
+from .observation import as_vector, count
 
-__all__ = ["HeldTemperature", "Network", "Policy"]
+__all__ = ["HeldTemperature", "Mlp", "Network", "Policy", "mlp"]
+
+ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {"relu": jax.nn.relu, "tanh": jnp.tanh}
+WEIGHTS = ("glorot", "orthogonal")
+
+
+def _activation(name: str) -> str:
+    return checks.one_of("activation", name, ACTIVATIONS)
 
 
 class Network(eqx.Module):
-    """Layers with rectified linear units between them."""
+    """Layers with an activation function between them: rectified linear units, or tanh.
+
+    An observation that is no vector is raveled, and the parts of a nested one are joined.
+    """
 
     layers: tuple[eqx.nn.Linear, ...]
+    activation: str = eqx.field(static=True, default="relu", converter=_activation)
 
     def __check_init__(self) -> None:
         rule = "one or more `equinox.nn.Linear`"
@@ -36,12 +52,20 @@ class Network(eqx.Module):
             raise ValueError(f"`layers` must be {rule}, got none")
 
     @classmethod
-    def init(cls, key: jax.Array, sizes: tuple[int, ...]) -> Network:
-        """A network with Glorot's uniform weights and zero biases.
+    def init(
+        cls,
+        key: jax.Array,
+        sizes: tuple[int, ...],
+        activation: str = "relu",
+        weights: str = "glorot",
+    ) -> Network:
+        """A network as it is before it has learned; all biases are 0.
 
         Args:
             key: a JAX key.
             sizes: the sizes of the input, of each hidden layer, and of the output.
+            activation: as for `mlp`.
+            weights: as for `mlp`.
 
         Examples:
             >>> network = Network.init(jax.random.key(0), (8, 16, 4))
@@ -50,21 +74,76 @@ class Network(eqx.Module):
         """
         check_key(cast(Namespace, jnp), key)
         sizes = _sizes(sizes)
-        glorot = jax.nn.initializers.glorot_uniform(in_axis=1, out_axis=0)
+        _activation(activation)
+        checks.one_of("weights", weights, WEIGHTS)
+        draw = jax.nn.initializers.glorot_uniform(in_axis=1, out_axis=0)
         layers = []
         of_layers = keys.layers(key, len(sizes) - 1)
-        for k, n_in, n_out in zip(of_layers, sizes[:-1], sizes[1:], strict=True):
+        for i, (k, n_in, n_out) in enumerate(zip(of_layers, sizes[:-1], sizes[1:], strict=True)):
             layer = eqx.nn.Linear(n_in, n_out, key=k, dtype=jnp.float32)
-            first = (glorot(k, (n_out, n_in), jnp.float32), jnp.zeros(n_out, jnp.float32))
+            if weights == "orthogonal":
+                draw = jax.nn.initializers.orthogonal(_gain(n_out, is_last=i == len(sizes) - 2))
+            first = (draw(k, (n_out, n_in), jnp.float32), jnp.zeros(n_out, jnp.float32))
             layers.append(eqx.tree_at(lambda layer: (layer.weight, layer.bias), layer, first))
-        return cls(tuple(layers))
+        return cls(tuple(layers), activation)
 
-    def __call__(self, observation: jax.Array) -> jax.Array:
-        """The outputs for one observation, `[D]`."""
-        x = observation
+    def __call__(self, observation: PyTree) -> jax.Array:
+        """The outputs for one observation: an array, such as a vector `[D]`, or a tree of them."""
+        x, activate = as_vector(observation), ACTIVATIONS[self.activation]
         for layer in self.layers[:-1]:
-            x = jax.nn.relu(layer(x))
+            x = activate(layer(x))
         return self.layers[-1](x)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mlp:
+    """What `mlp` makes: a function that draws a `Network` for an observation."""
+
+    hidden: int
+    depth: int
+    activation: str = "relu"
+    weights: str = "glorot"
+
+    def __call__(self, key: jax.Array, observation: PyTree, n_actions: int) -> Network:
+        """A network for such observations, as it is before it has learned.
+
+        Args:
+            key: a JAX key.
+            observation: its shapes and dtypes: a tree of `jax.ShapeDtypeStruct`.
+            n_actions: how many outputs it has.
+        """
+        sizes = (count(observation), *[self.hidden] * self.depth, n_actions)
+        return Network.init(key, sizes, self.activation, self.weights)
+
+
+def mlp(hidden: int = 16, depth: int = 1, activation: str = "relu", weights: str = "glorot") -> Mlp:
+    """Layers of equal size, for the `network` of a learner.
+
+    Args:
+        hidden: units of a hidden layer.
+        depth: the number of hidden layers.
+        activation: `"relu"` or `"tanh"`, between the layers.
+        weights: how the first weights are drawn: `"glorot"`, uniformly; or `"orthogonal"`, as is
+            usual for PPO: times the root of 2 in hidden layers and 0.01 in the last, but 1 in the
+            last layer of a network with one output.
+
+    Examples:
+        >>> from mellowmax import Mellowmax
+        >>> from mellowmax.deep import dqn, mlp
+        >>> dqn(Mellowmax(5.0), network=mlp(64, 2, "tanh")).network
+        Mlp(hidden=64, depth=2, activation='tanh', weights='glorot')
+    """
+    _activation(activation)
+    checks.one_of("weights", weights, WEIGHTS)
+    hidden, depth = checks.whole("hidden", hidden, 1), checks.whole("depth", depth, 0)
+    return Mlp(hidden, depth, activation, weights)
+
+
+def _gain(n_outputs: int, *, is_last: bool) -> float:
+    """The size of the first weights of a layer in PPO."""
+    if not is_last:
+        return 2**0.5
+    return 0.01 if n_outputs > 1 else 1.0
 
 
 class Policy(eqx.Module):
@@ -78,22 +157,26 @@ class Policy(eqx.Module):
         [0.25 0.25 0.25 0.25]
     """
 
-    network: Network
+    network: Callable[[PyTree], jax.Array]
+    """A `Network`, or another Equinox module from an observation to action values, `[A]`."""
     softmax: Softmax
 
     def __check_init__(self) -> None:
-        checks.instance("network", self.network, Network, "a Network, such as Network.init makes")
+        checks.instance(
+            "network", self.network, eqx.Module, "an Equinox module, such as Network.init makes"
+        )
+        checks.function("network", self.network, "a module that can be called")
         checks.instance("softmax", self.softmax, Softmax, "a Softmax such as Mellowmax(8.0)")
 
-    def probabilities(self, observation: jax.Array) -> jax.Array:
+    def probabilities(self, observation: PyTree) -> jax.Array:
         """The probabilities of the actions, `[A]`."""
         return self.softmax.policy(self.network(observation))
 
-    def log_probabilities(self, observation: jax.Array) -> jax.Array:
+    def log_probabilities(self, observation: PyTree) -> jax.Array:
         """The logarithms of the probabilities, `[A]`."""
         return self.softmax.log_policy(self.network(observation))
 
-    def act(self, uniform: jax.Array, observation: jax.Array) -> jax.Array:
+    def act(self, uniform: jax.Array, observation: PyTree) -> jax.Array:
         """The action that a uniform random number in [0, 1) chooses."""
         return choose(self.probabilities(observation), uniform).astype(jnp.int32)
 

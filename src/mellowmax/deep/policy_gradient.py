@@ -15,7 +15,8 @@ from jax import lax
 
 from ..softmax import Softmax
 from .episodes import CHUNK, Episodes
-from .network import Network, Policy
+from .network import Policy
+from .optimiser import Weights
 
 __all__ = [
     "error",
@@ -56,7 +57,7 @@ def normalised(numbers: jax.Array, mask: jax.Array, count: jax.Array) -> jax.Arr
 
 
 def objective(
-    network: Network,
+    network: Weights,
     softmax: Softmax,
     observations: jax.Array,
     actions: jax.Array,
@@ -71,7 +72,7 @@ def objective(
 
 
 def error(
-    baseline: Network,
+    baseline: Weights,
     observations: jax.Array,
     targets: jax.Array,
     mask: jax.Array,
@@ -103,10 +104,10 @@ def _sum(array: jax.Array) -> jax.Array:
 
 def sum_of_gradients(
     objective: Callable[..., jax.Array],
-    network: Network,
+    network: Weights,
     lengths: jax.Array | npt.NDArray[Any],
     *data: jax.Array | npt.NDArray[Any],
-) -> Network:
+) -> Weights:
     """The gradient of a sum over steps, added up some steps at a time.
 
     Args:
@@ -117,7 +118,7 @@ def sum_of_gradients(
     """
     steps = STEPS if jax.default_backend() == "cpu" else ACCELERATOR_STEPS
 
-    def add(i: jax.Array, total: Network) -> Network:
+    def add(i: jax.Array, total: Weights) -> Weights:
         parts = (lax.dynamic_slice_in_dim(x, i * steps, steps) for x in data)
         rows = (x.reshape(-1, *x.shape[2:]) for x in parts)
         return jax.tree.map(jnp.add, total, jax.grad(objective)(network, *rows))

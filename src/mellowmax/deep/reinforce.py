@@ -29,13 +29,15 @@ from jax import lax
 
 from .._common import checks
 from .._common.discount import DEFAULT
+from .._common.former_names import former_argument
 from .._rows.arguments import check_parameter
-from .._typing import ArrayLike
+from .._typing import ArrayLike, PyTree
 from ..softmax import EpsilonGreedy, Max, Mean, Mellowmax, Softmax
 from . import keys
 from .episodes import Episodes
 from .learner import STATIC
-from .network import HeldTemperature, Network, Policy
+from .network import HeldTemperature, Policy, mlp
+from .observation import as_shapes, vector
 from .optimiser import ADAM, Weights, learning_rate_for, step
 from .policy_gradient import (
     error,
@@ -46,6 +48,7 @@ from .policy_gradient import (
     objective,
     sum_of_gradients,
 )
+from .trainable import MakeNetwork, draw, example
 
 __all__ = [
     "BASELINES",
@@ -67,9 +70,9 @@ LEARNING_RATE = 0.005
 class ReinforceState(eqx.Module):
     """The state of a run: its networks and its optimiser."""
 
-    network: Network
-    """The policy's network."""
-    baseline: Network | None
+    network: Any
+    """The policy's network: a `Network` or a `Trainable`."""
+    baseline: Any | None
     """The network that predicts returns, if that is the baseline."""
     optimiser: optax.OptState
     """The state of the optimiser."""
@@ -86,8 +89,7 @@ class Reinforce:
     learning_rate: jax.Array | float | None
     discount: ArrayLike | None
     batch: int = field(metadata=STATIC)
-    hidden: int = field(metadata=STATIC)
-    depth: int = field(metadata=STATIC)
+    network: MakeNetwork = field(metadata=STATIC)
     reward_to_go: bool = field(metadata=STATIC)
     baseline: str = field(metadata=STATIC)
     normalise: bool = field(metadata=STATIC)
@@ -96,26 +98,26 @@ class Reinforce:
     epochs: int = field(metadata=STATIC)
     optimiser: optax.GradientTransformation = field(metadata=STATIC)
 
-    def init(self, key: jax.Array, n_observations: int, n_actions: int) -> ReinforceState:
+    @former_argument("n_observations", "observation")
+    def init(self, key: jax.Array, observation: int | PyTree, n_actions: int) -> ReinforceState:
         """The initial state of a run.
 
         Args:
             key: a JAX key.
-            n_observations: the size of an observation.
+            observation: the shapes and dtypes of an observation, a tree of `jax.ShapeDtypeStruct`
+                or an example; a number is the size of a vector.
             n_actions: how many actions there are.
         """
-        network, baseline = self._networks(key, n_observations, n_actions)
-        trained: Weights = (network, baseline)
+        trained = self._networks(key, as_shapes(observation), n_actions)
+        network, baseline = trained
         return ReinforceState(network, baseline, self.optimiser.init(trained))
 
-    def _networks(
-        self, key: jax.Array, n_observations: int, n_actions: int
-    ) -> tuple[Network, Network | None]:
+    def _networks(self, key: jax.Array, observation: PyTree, n_actions: int) -> Weights:
         """The networks of the policy and of the baseline, as they are drawn at first."""
-        sizes = (n_observations, *[self.hidden] * self.depth)
         of_policy, of_baseline = keys.networks(key)
-        network = Network.init(of_policy, (*sizes, n_actions))
-        baseline = Network.init(of_baseline, (*sizes, 1)) if self.baseline == "network" else None
+        network, baseline = draw(self.network, of_policy, observation, n_actions), None
+        if self.baseline == "network":
+            baseline = draw(self.network, of_baseline, observation, 1)
         return network, baseline
 
     def policy(self, state: ReinforceState) -> Policy:
@@ -151,7 +153,7 @@ class Reinforce:
         return self.stepped(state, ascent, correction)
 
     def stepped(
-        self, state: ReinforceState, ascent: Network, correction: Network | None = None
+        self, state: ReinforceState, ascent: Weights, correction: Weights | None = None
     ) -> ReinforceState:
         """The state after a step of the optimiser.
 
@@ -212,7 +214,7 @@ class Reinforce:
 
         return lax.fori_loop(0, self.epochs, one_epoch, state)
 
-    def gradient(self, policy: Policy, episodes: Episodes, advantages: jax.Array) -> Network:
+    def gradient(self, policy: Policy, episodes: Episodes, advantages: jax.Array) -> Weights:
         """An estimate of the gradient of the expected return with respect to the network's weights.
 
         Args:
@@ -227,7 +229,7 @@ class Reinforce:
         }[self.average]
 
         def weighted(
-            network: Network, observations: jax.Array, actions: jax.Array, advantages: jax.Array
+            network: Weights, observations: PyTree, actions: jax.Array, advantages: jax.Array
         ) -> jax.Array:
             return objective(network, policy.softmax, observations, actions, advantages, divisor)
 
@@ -260,8 +262,7 @@ def reinforce(
     *,
     discount: ArrayLike | None = None,
     batch: int = 10,
-    hidden: int = 16,
-    depth: int = 1,
+    network: MakeNetwork | None = None,
     reward_to_go: bool = True,
     baseline: str = "none",
     normalise: bool = False,
@@ -270,6 +271,8 @@ def reinforce(
     epochs: int = 1,
     through_temperature: bool = True,
     optimiser: optax.GradientTransformation = ADAM,
+    hidden: int | None = None,
+    depth: int | None = None,
 ) -> Reinforce:
     """REINFORCE with a network whose last layer is a softmax (section 7.3).
 
@@ -282,8 +285,9 @@ def reinforce(
             learning rate if it has one.
         discount: from 0 to 1; None for the environment's own, or 0.99 where it has none.
         batch: episodes in an update.
-        hidden: units of a hidden layer.
-        depth: the number of hidden layers.
+        network: a function of a key, the shapes of an observation (a tree of
+            `jax.ShapeDtypeStruct`) and the number of outputs, which draws an Equinox module from
+            one observation to its outputs, such as the class of such a module; None for `mlp()`.
         reward_to_go: weight an action by the return to go, and not by the return of the whole
             episode?
         baseline: what is subtracted from the return: `"none"`; `"leave-one-out"`, its mean over the
@@ -300,6 +304,8 @@ def reinforce(
         optimiser: an optax transformation, with or without a learning rate of its own:
             `optax.adam(0.02)`, for which `learning_rate` must be None, or `optax.scale_by_adam()`,
             which it multiplies. The optimiser is tried out on a gradient to see which it is.
+        hidden: formerly the units of a hidden layer; now `network=mlp(hidden, depth)`.
+        depth: formerly the number of hidden layers; likewise.
 
     Arrays of parameters, learning rates and discounts that broadcast against each other make a grid
     of settings, each of which `train` runs.
@@ -310,7 +316,7 @@ def reinforce(
     Examples:
         >>> from mellowmax import Mellowmax
         >>> learner = reinforce(Mellowmax(8.0), discount=1.0, baseline="leave-one-out")
-        >>> state = learner.init(jax.random.key(0), n_observations=4, n_actions=2)
+        >>> state = learner.init(jax.random.key(0), observation=4, n_actions=2)
         >>> print(learner.policy(state).probabilities(jnp.zeros(4, jnp.float32)))
         [0.5 0.5]
 
@@ -336,6 +342,10 @@ def reinforce(
     checks.one_of("baseline", baseline, BASELINES)
     if discount is not None:
         check_parameter("discount", discount, 0.0, 1.0)
+    if hidden is not None or depth is not None:
+        network = _former_network(network, hidden, depth)
+    network = mlp() if network is None else network
+    checks.function("network", network, "a function that draws a network, such as mlp(16, 1)")
     checks.one_of("average", average, AVERAGES)
     epochs = checks.whole("epochs", epochs, 1)
     if minibatch is not None:
@@ -351,8 +361,7 @@ def reinforce(
         None,
         np.asarray(discount) if isinstance(discount, list | tuple) else discount,
         batch=checks.whole("batch", batch, least),
-        hidden=checks.whole("hidden", hidden, 1),
-        depth=checks.whole("depth", depth, 0),
+        network=network,
         reward_to_go=bool(reward_to_go),
         baseline=baseline,
         normalise=bool(normalise),
@@ -361,6 +370,20 @@ def reinforce(
         epochs=epochs,
         optimiser=optimiser,
     )
-    weights = functools.partial(learner._networks, jax.random.key(0), 2, 2)
+    tried = dataclasses.replace(learner, network=example(network))
+    weights = functools.partial(tried._networks, jax.random.key(0), vector(2), 2)
     rate = learning_rate_for(optimiser, learning_rate, LEARNING_RATE, weights)
     return dataclasses.replace(learner, learning_rate=rate)
+
+
+def _former_network(
+    network: MakeNetwork | None, hidden: int | None, depth: int | None
+) -> MakeNetwork:
+    """The network of the arguments of mellowmax 0.1, with a warning."""
+    if network is not None:
+        name, value = ("hidden", hidden) if hidden is not None else ("depth", depth)
+        raise ValueError(f"`{name}` must be left out where there is a `network`, got {value!r}")
+    result = mlp(16 if hidden is None else hidden, 1 if depth is None else depth)
+    message = "`hidden` and `depth` are now `network=mlp(hidden, depth)`; the old names will go"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return result

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,8 +14,10 @@ from .._common import checks
 from .._common.text import shortened, visible
 from ..softmax import Max, Softmax
 from .checkpoint import block_path, read
-from .description import KINDS, LONGEST, softmax_name
-from .network import Network, Policy
+from .description import KINDS, LONGEST, leaves_of, softmax_name
+from .network import Policy, mlp
+from .observation import vector
+from .trainable import MakeNetwork, form_of
 
 __all__ = ["SavedPolicy", "load_policy"]
 
@@ -33,7 +37,10 @@ class SavedPolicy:
 
 
 def load_policy(
-    checkpoint: str | Path, run: int = 0, softmax: Softmax | None = None
+    checkpoint: str | Path,
+    run: int = 0,
+    softmax: Softmax | None = None,
+    network: MakeNetwork | None = None,
 ) -> SavedPolicy:
     """Load the policy of a run from a checkpoint.
 
@@ -42,12 +49,17 @@ def load_policy(
         run: the number of the run, counted from 0 over all runs of all settings.
         softmax: any softmax of the training's class, if that is a class of your own. Its parameters
             are taken from the checkpoint.
+        network: the learner's `network`, if that is one of your own. Its weights are taken from the
+            checkpoint.
 
     Raises:
-        ValueError: if there is no such run, or for a softmax of another class than the training's.
+        ValueError: if there is no such run, or for a softmax of another class than the training's,
+            or a network with other arrays.
     """
     directory = checks.file_path("checkpoint", checkpoint)
     run = checks.whole("run", run, 0)
+    if network is not None:
+        checks.function("network", network, "the function of the training, or None")
     rule = "a Softmax of the class of the training, or None"
     checks.instance("softmax", softmax, Softmax | None, rule)
     firsts = [
@@ -65,10 +77,9 @@ def load_policy(
     if lane >= len(fields["done"]):
         there = first + len(fields["done"])
         raise ValueError(f"`run` must be below {there}, the number of runs there, got {run}")
-    sizes = (text["observations"], *[text["hidden"]] * text["depth"], text["actions"])
-    like = jax.eval_shape(lambda: Network.init(jax.random.key(0), sizes))
+    like = _network_of(text, network)
     leaves, tree = jax.tree.flatten(like)  # the network comes first in a state
-    network = jax.tree.unflatten(
+    loaded = jax.tree.unflatten(
         tree, [jnp.asarray(fields[f"state-{i}"][lane]) for i in range(len(leaves))]
     )
     parameters = [float(x) for x in fields["parameters"][..., lane]]
@@ -80,6 +91,24 @@ def load_policy(
         raise ValueError(f"{rule}, got {softmax!r}")
     else:
         softmax = jax.tree.unflatten(jax.tree.structure(softmax), parameters)
-    policy = Policy(network, Max() if text.get("algorithm") == "dqn" else softmax)
+    policy = Policy(loaded, Max() if text.get("algorithm") == "dqn" else softmax)
     sizes = (text["observations"], text["actions"])
     return SavedPolicy(policy, softmax, text["environment"], *sizes)
+
+
+def _network_of(text: Mapping[str, Any], network: MakeNetwork | None) -> Any:
+    """The network that the settings of a checkpoint speak of, with shapes in place of arrays."""
+    observation, n_actions = vector(text["observations"]), text["actions"]
+    if "leaves" not in text:
+        sizes = {name: text[name] for name in ("activation", "weights") if name in text}
+        return form_of(mlp(text["hidden"], text["depth"], **sizes), observation, n_actions)
+    name = visible(shortened(text["network"], LONGEST))
+    if network is None:
+        raise ValueError(f"`network` must be the one of the training, {name}, got None")
+    form = form_of(network, observation, n_actions)
+    if leaves_of(form) != text["leaves"]:
+        rule = f"`network` must have the arrays of the training's, {name}"
+        said = [", ".join(leaves) for leaves in (leaves_of(form), text["leaves"])]
+        got, wanted = (visible(shortened(one, LONGEST)) for one in said)
+        raise ValueError(f"{rule}: {wanted}; got {got}")
+    return form

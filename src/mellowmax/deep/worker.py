@@ -84,8 +84,7 @@ class Worker:
         with jax.default_device(device):
             self.learners = jax.tree.map(jnp.asarray, learners)
             self.keys = run_keys(jnp.asarray(data), jnp.asarray(numbers))
-            sizes = (player.environment.n_observations, player.environment.n_actions)
-            states = first_states(self.learners, self.keys, *sizes)
+            states = first_states(self.learners, self.keys, player.environment)
             playing = player.begin(self.keys)
             self.state = BlockState(states, empty_log(self.runs), first, playing)
             if checkpoints is not None:

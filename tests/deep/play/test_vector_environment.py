@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from mellowmax import Boltzmann
-from mellowmax.deep import VectorEnvironment, dqn, reinforce, train
+from mellowmax.deep import VectorEnvironment, dqn, mlp, reinforce, train
 
 LEARNER = reinforce(Boltzmann(1.0), learning_rate=0.05, batch=4)
 
@@ -30,7 +30,7 @@ def test_episodes_are_those_of_a_fleet():
 
 
 def test_q_learning_plays_in_them_too():
-    learner = dqn(Boltzmann(1.0), capacity=64, minibatch=4, learning_starts=8, hidden=4, depth=1)
+    learner = dqn(Boltzmann(1.0), capacity=64, minibatch=4, learning_starts=8, network=mlp(4, 1))
     ours = train(learner, "CartPole-v1", episodes=3, workers=0)
     theirs = train(learner, VectorEnvironment(make), episodes=3)
     np.testing.assert_array_equal(theirs.lengths, ours.lengths)

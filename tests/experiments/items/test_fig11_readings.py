@@ -19,7 +19,7 @@ from mellowmax import (
     mellowmax_policy,
     mellowmax_temperature,
 )
-from mellowmax.deep import Episodes, reinforce
+from mellowmax.deep import Episodes, mlp, reinforce
 from mellowmax.experiments.items.fig11.readings import READINGS, Weighing, learner_of
 from mellowmax.experiments.items.fig11.softmax import BoltzmannOrMellowmax
 
@@ -87,8 +87,10 @@ def test_a_reading_is_what_its_words_say(reading, episodes):
 
 
 def test_one_hidden_layer_is_a_second_one_that_stays_as_it_is(episodes):
-    learner = with_boltzmann(one_of(READINGS[0]), depth=2)
-    plain = reinforce(Boltzmann(2.0), discount=0.99, batch=BATCH, hidden=HIDDEN, reward_to_go=False)
+    learner = with_boltzmann(one_of(READINGS[0]), network=mlp(HIDDEN, 2))
+    plain = reinforce(
+        Boltzmann(2.0), discount=0.99, batch=BATCH, network=mlp(HIDDEN, 1), reward_to_go=False
+    )
     state = learner.init(jax.random.key(1), 5, 3)
     first, second, last = state.network.layers
     np.testing.assert_array_equal(second.weight, np.eye(HIDDEN))

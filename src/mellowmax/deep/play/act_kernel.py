@@ -49,6 +49,7 @@ def _fits(policies: Policy, observations: jax.Array) -> bool:
     kind, library = type(policies.softmax), __name__.partition(".")[0]
     tried = kind.__module__.partition(".")[0] == library and kind not in OTHERS.values()
     tried = tried and getattr(policies.softmax, "prior", None) is None
+    tried = tried and type(policies.network) is Network and policies.network.activation == "relu"
     arrays = [*jax.tree.leaves(policies), observations]
     sizes = [n for x in arrays for n in x.shape[1:]]
     numbers = sum(math.prod(x.shape[1:]) for x in arrays)
@@ -88,6 +89,7 @@ def act_in_kernel(
         ]
         policy, uniform, observation = jax.tree.unflatten(structure, block)
         with in_kernel():
+            assert isinstance(policy.network, Network)
             values = _outputs(policy.network, observation)
             chosen = choose(policy.softmax.policy(values, axis=0), uniform, axis=0)
         target[slot] = chosen.astype(jnp.int32)

@@ -18,12 +18,12 @@ import numpy as np
 from ..._typing import PyTree
 from .. import keys
 from ..checkpoint import BlockState
+from ..environment import PlayableEnvironment, observation_of
 from ..episodes import Round
 from ..learner import Learner
 
 if TYPE_CHECKING:
     from ..dqn import DqnState
-    from ..environment import PlayableEnvironment
 
 __all__ = [
     "EVERY_LANE",
@@ -93,12 +93,24 @@ class Player(Protocol[LearnerT]):
         """
 
 
-@functools.partial(jax.jit, static_argnums=(2, 3))
-def first_states(learners: Learner, runs: jax.Array, n_observations: int, n_actions: int) -> PyTree:
+def first_states(learners: Learner, runs: jax.Array, environment: PlayableEnvironment) -> PyTree:
     """The initial states of the learners of a block, by the keys of their runs."""
+    leaves, tree = jax.tree.flatten(observation_of(environment))
+    return _first_states(learners, runs, tree, tuple(leaves), environment.n_actions)
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3, 4))
+def _first_states(
+    learners: Learner,
+    runs: jax.Array,
+    tree: jax.tree_util.PyTreeDef,
+    leaves: tuple[jax.ShapeDtypeStruct, ...],
+    n_actions: int,
+) -> PyTree:
+    observation = jax.tree.unflatten(tree, leaves)
 
     def one(learner: Learner, run: jax.Array) -> PyTree:
-        return learner.init(keys.first_weights(run), n_observations, n_actions)
+        return learner.init(keys.first_weights(run), observation, n_actions)
 
     return jax.vmap(one)(learners, runs)
 

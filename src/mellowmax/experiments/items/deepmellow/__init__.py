@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ...._common.runs import KEYS
-from ....deep import dqn
+from ....deep import dqn, mlp
 from ....environments import acrobot, lunar_lander
 from ....softmax import Mellowmax
 from ...cell_training import train_in_cell
@@ -40,10 +40,9 @@ NEEDED, SPARED = f"{MAX} or {WITHOUT}", f"{MELLOWMAX} or {MAX}"
 """The questions."""
 ANSWERS: dict[object, str] = {True: "yes", False: "no", None: "undecided"}
 SETTING = ["environment", "method", "omega"]
-LEARNER = ("discount", "depth", "minibatch")
+LEARNER = ("discount", "minibatch")
 """The fields of `Config` that `dqn` takes as they are."""
-IN_EACH = (
-    "hidden",
+OF_LEARNER_IN_EACH = (
     "learning_rate",
     "capacity",
     "learning_starts",
@@ -51,6 +50,8 @@ IN_EACH = (
     "exploration_steps",
     "last_epsilon",
 )
+"""The settings that are the learner's own, and have a number for each environment."""
+IN_EACH = ("hidden", *OF_LEARNER_IN_EACH)
 """The settings that have a number for each environment."""
 ENVIRONMENTS = {"acrobot": acrobot, "lunar_lander": lunar_lander}
 
@@ -121,8 +122,9 @@ def resume(spec: Spec, work: Work) -> pd.DataFrame:
     learner = dqn(
         Mellowmax(settings["omega"].to_numpy()),
         target=np.where(settings["method"] == MAX, config.target, 1),
+        network=mlp(config.hidden[0], config.depth),
         **{name: getattr(config, name) for name in LEARNER},
-        **{name: getattr(config, name)[0] for name in IN_EACH},
+        **{name: getattr(config, name)[0] for name in OF_LEARNER_IN_EACH},
     )
     (name,), (episodes,) = config.environments, config.episodes
     result = train_in_cell(

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from ....deep import Episodes, Policy, Reinforce, ReinforceState, reinforce
+from ....deep import Episodes, Policy, Reinforce, ReinforceState, mlp, reinforce
 from ....deep.policy_gradient import leave_one_out_mean, n_steps, normalised
 from ....softmax import Softmax
 from .softmax import BoltzmannOrMellowmax
@@ -91,14 +91,14 @@ class ReadingLearner:
         """The number of episodes in an update."""
         return self.learner.batch
 
-    def init(self, key: jax.Array, n_observations: int, n_actions: int) -> ReinforceState:
+    def init(self, key: jax.Array, observation: Any, n_actions: int) -> ReinforceState:
         """The initial state of a run; an unused second layer is the identity."""
-        state = self.learner.init(key, n_observations, n_actions)
-        if self.learner.depth == 1:
+        state = self.learner.init(key, observation, n_actions)
+        if len(state.network.layers) == 2:
             return state
         layer = state.network.layers[1]
         two = self.weighing.two_layers == 1.0
-        identity = jnp.eye(self.learner.hidden, dtype=layer.weight.dtype)
+        identity = jnp.eye(len(layer.weight), dtype=layer.weight.dtype)
         weight = jnp.where(two, layer.weight, identity)
         network = eqx.tree_at(lambda network: network.layers[1].weight, state.network, weight)
         return ReinforceState(network, state.baseline, state.optimiser)
@@ -113,7 +113,7 @@ class ReadingLearner:
         """Learn from a batch of episodes; the gradient of an unused second layer is 0."""
         advantages = self.advantages(episodes)
         ascent = self.learner.gradient(self.policy(state), episodes, advantages)
-        if self.learner.depth == 2:
+        if len(state.network.layers) == 3:
             two = self.weighing.two_layers == 1.0
             held = jax.tree.map(lambda x: jnp.where(two, x, 0), ascent.layers[1])
             ascent = eqx.tree_at(lambda network: network.layers[1], ascent, held)
@@ -201,7 +201,6 @@ def learner_of(table: pd.DataFrame, hidden: int = 16) -> ReadingLearner:
         rates,
         discount=column("discount", 1.0),
         batch=int(batch),
-        hidden=hidden,
-        depth=2 if weighing.two_layers.any() else 1,
+        network=mlp(hidden, 2 if weighing.two_layers.any() else 1),
     )
     return ReadingLearner(learner, weighing)
