@@ -397,7 +397,7 @@ def epsilon_greedy_parameter_gradient(
     """
     check_parameter("epsilon", epsilon, 0.0, 1.0)
     return reduce_rows(
-        values.epsilon_greedy_by_epsilon,
+        values.epsilon_greedy_d_epsilon,
         q,
         epsilon,
         name="epsilon",
@@ -419,7 +419,7 @@ def boltzmann_gradient(
         [-0.0265  1.0265]
     """
     check_parameter("beta", beta)
-    return map_rows(values.boltzmann_by_q, q, beta, name="beta", axis=axis, where=where)
+    return map_rows(values.boltzmann_grad_q, q, beta, name="beta", axis=axis, where=where)
 
 
 def boltzmann_parameter_gradient(
@@ -438,7 +438,7 @@ def boltzmann_parameter_gradient(
     """
     check_parameter("beta", beta)
     return reduce_rows(
-        values.boltzmann_by_beta, q, beta, name="beta", axis=axis, where=where, keepdims=keepdims
+        values.boltzmann_d_beta, q, beta, name="beta", axis=axis, where=where, keepdims=keepdims
     )
 
 
@@ -483,7 +483,7 @@ def mellowmax_parameter_gradient(
     """
     check_parameter("omega", omega)
     return reduce_rows(
-        values.mellowmax_by_omega,
+        values.mellowmax_d_omega,
         q,
         omega,
         name="omega",
@@ -510,7 +510,7 @@ def log_sum_exp_parameter_gradient(
     """
     check_parameter("beta", beta)
     return reduce_rows(
-        values.log_sum_exp_by_beta, q, beta, name="beta", axis=axis, where=where, keepdims=keepdims
+        values.log_sum_exp_d_beta, q, beta, name="beta", axis=axis, where=where, keepdims=keepdims
     )
 
 
@@ -530,7 +530,7 @@ def sparsemax_parameter_gradient(
     """
     check_parameter("beta", beta)
     return reduce_rows(
-        values.sparsemax_by_beta, q, beta, name="beta", axis=axis, where=where, keepdims=keepdims
+        values.sparsemax_d_beta, q, beta, name="beta", axis=axis, where=where, keepdims=keepdims
     )
 
 
@@ -544,7 +544,7 @@ def resmax_gradient(
         [0.125 0.875]
     """
     check_parameter("eta", eta)
-    return map_rows(values.resmax_by_q, q, eta, name="eta", axis=axis, where=where)
+    return map_rows(values.resmax_grad_q, q, eta, name="eta", axis=axis, where=where)
 
 
 def resmax_parameter_gradient(
@@ -563,5 +563,5 @@ def resmax_parameter_gradient(
     """
     check_parameter("eta", eta)
     return reduce_rows(
-        values.resmax_by_eta, q, eta, name="eta", axis=axis, where=where, keepdims=keepdims
+        values.resmax_d_eta, q, eta, name="eta", axis=axis, where=where, keepdims=keepdims
     )

@@ -24,7 +24,7 @@ from ._rows.arguments import (
     in_one_library,
 )
 from ._rows.formulas import distributions
-from ._rows.formulas.temperature import temperature, temperature_by_omega, temperature_by_q
+from ._rows.formulas.temperature import temperature, temperature_d_omega, temperature_grad_q
 from ._rows.libraries.array_api import uniform
 from ._rows.libraries.tracing import truth
 from ._rows.rows import map_rows, move_axis, reduce_rows
@@ -277,7 +277,7 @@ def mellowmax_temperature_gradient(
         [ 0.7354 -0.7354]
     """
     check_parameter("omega", omega)
-    return map_rows(temperature_by_q, q, omega, name="omega", axis=axis, where=where, prior=prior)
+    return map_rows(temperature_grad_q, q, omega, name="omega", axis=axis, where=where, prior=prior)
 
 
 def mellowmax_temperature_parameter_gradient(
@@ -300,7 +300,7 @@ def mellowmax_temperature_parameter_gradient(
     """
     check_parameter("omega", omega)
     return reduce_rows(
-        temperature_by_omega,
+        temperature_d_omega,
         q,
         omega,
         name="omega",

@@ -3,8 +3,10 @@
 From a caller's array to the result: `arguments` checks what was passed, `rows` makes rows
 `[rows, actions]` of it, a `RowFunction` (`row_function`) works through them in the way that suits
 the array library, and its formula says what is computed. Formulas are in `formulas`: `values` (the
-operators), `distributions` (the policies) and `temperature` (that of mellowmax's policy), all of
-them formulas in the gaps between each action value and the best one (`gaps`).
+operators), `distributions` (the policies) and `temperature` (that of mellowmax's policy). All of
+them are functions of the gaps between each action value and the best one: `gaps`, or in units of
+the row `unit_row`. For the temperature, `relative_temperature` states the equation and its cases,
+`root` searches, and `temperature_gradients` has the derivatives.
 
 A call goes one of nine ways, each of which exists for a reason that was measured:
 

@@ -24,7 +24,8 @@ from .gaps import (
     normalised,
     without_weight,
 )
-from .temperature import policy_exponents, policy_weights, relative_temperature
+from .relative_temperature import policy_exponents, policy_weights
+from .temperature import relative_temperature
 
 __all__ = [
     "boltzmann",

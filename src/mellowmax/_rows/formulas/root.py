@@ -7,9 +7,9 @@ With the gaps `u` of a row, in units in which what is looked for is of the order
 Two bounds bracket the root. `log D` falls no faster than with minus the largest gap as its slope.
 If `k` actions are best, `m` are not, and `s` is the smallest gap of those, then `D(t)` is at most
 `(m / k) s exp(-t s)` for `t s >= 1`. `log D` is so nearly straight that Halley's method on it needs
-few steps. Its correction is kept between 1/2 and 2: far from the root it would mislead. Its slope
-and bend are taken of `log D` over `log t`, which has no unit, and `exp(-t s)` is factored out of
-every sum: nothing leaves the range of numbers however near the policy is to the greedy one.
+few steps. Its correction is kept between 1/2 and 2: far from the root it would mislead. The slope
+and the curvature are those of `log D` over `log t`, which has no unit, and `exp(-t s)` is factored
+out of every sum: nothing leaves the range of numbers however near the policy is to the greedy one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LIMIT = 60
 def find_root(xp: Namespace, g: Gaps, unit: Array, strength: Array, log_target: Array) -> Array:
     """`t` below the strength with `log D(t) = log_target`, by Halley's method inside a bracket.
 
-    Gaps that are nothing beside the average gap, which is of the order of 1, are ties.
+    Gaps that are negligible next to the average gap, which is of the order of 1, are ties.
     """
     info = xp.finfo(unit.dtype)
     positive = unit >= info.eps**2
@@ -71,15 +71,16 @@ def find_root(xp: Namespace, g: Gaps, unit: Array, strength: Array, log_target: 
         mean = factor * ratio
         excess = xp.log(ratio / t) - depth - log_target
         slope = xp.maximum(second - mean, 2 * info.smallest_normal**0.5)  # of -log D over log t
-        bend = third - second * second - mean * slope
-        curl = 0.5 * excess * (bend / slope / slope)
+        curvature = third - second * second - mean * slope
+        correction = 0.5 * excess * (curvature / slope / slope)
         size = xp.abs(excess)
         close = info.eps ** (1 / 3) / 8  # the step after this ends at rounding
-        small = (size <= close) & (xp.abs(curl) <= close)
+        small = (size <= close) & (xp.abs(correction) <= close)
         done = ~(size > 4 * info.eps * (digits + depth)) | small
         low = xp.where(excess > 0, t, low)
         high = xp.where(excess < 0, t, high)
-        step = t + t * (excess / (slope * xp.minimum(xp.maximum(1 - curl, 0.5), 2.0)))
+        divisor = slope * xp.minimum(xp.maximum(1 - correction, 0.5), 2.0)
+        step = t + t * (excess / divisor)
         outside = (step < low * (1 - 8 * info.eps)) | (step > high * (1 + 8 * info.eps))
         if truth(xp.any(outside)) is not False:
             step = xp.where(outside, xp.sqrt(low) * xp.sqrt(high), step)

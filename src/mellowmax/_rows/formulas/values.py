@@ -21,29 +21,28 @@ from .gaps import (
     gaps_to_best,
     mean_gap,
     mellow_gap,
-    omega_slope,
-    unit_row,
     value_at,
 )
+from .unit_row import omega_slope, unit_row
 
 __all__ = [
     "boltzmann",
-    "boltzmann_by_beta",
-    "boltzmann_by_q",
+    "boltzmann_d_beta",
+    "boltzmann_grad_q",
     "epsilon_greedy",
-    "epsilon_greedy_by_epsilon",
+    "epsilon_greedy_d_epsilon",
     "log_sum_exp",
-    "log_sum_exp_by_beta",
+    "log_sum_exp_d_beta",
     "maximum",
     "mean",
     "mellowmax",
-    "mellowmax_by_omega",
-    "mellowmax_by_prior",
+    "mellowmax_d_omega",
+    "mellowmax_grad_prior",
     "resmax",
-    "resmax_by_eta",
-    "resmax_by_q",
+    "resmax_d_eta",
+    "resmax_grad_q",
     "sparsemax",
-    "sparsemax_by_beta",
+    "sparsemax_d_beta",
 ]
 
 # Formulas.
@@ -126,7 +125,7 @@ def _resmax_lost(xp: Namespace, g: Gaps) -> Array:
 # Formulas of their derivatives. They are given the operator's value too, which they ignore.
 
 
-def _epsilon_greedy_by_epsilon(
+def _epsilon_greedy_d_epsilon(
     xp: Namespace, q: Array, epsilon: Array, mask: Array | None, _: Array | None = None
 ) -> Array:
     """The mean minus the maximum."""
@@ -134,7 +133,7 @@ def _epsilon_greedy_by_epsilon(
     return -g.scale * mean_gap(xp, g)
 
 
-def _boltzmann_by_q(
+def _boltzmann_grad_q(
     xp: Namespace, q: Array, beta: Array, mask: Array | None, _: Array | None = None
 ) -> Array:
     """The policy times `1 + beta (q - boltz)`, which is negative far below."""
@@ -143,7 +142,7 @@ def _boltzmann_by_q(
     return policy * (1 - g.strength * _deviation(xp, g, policy))
 
 
-def _boltzmann_by_beta(
+def _boltzmann_d_beta(
     xp: Namespace, q: Array, beta: Array, mask: Array | None, _: Array | None = None
 ) -> Array:
     """The variance of q under the policy."""
@@ -159,7 +158,7 @@ def _deviation(xp: Namespace, g: Gaps, policy: Array) -> Array:
     return xp.where(policy > 0, deviation, 0.0)
 
 
-def _mellowmax_by_omega(
+def _mellowmax_d_omega(
     xp: Namespace, q: Array, omega: Array, mask: Array | None, _: Array | None = None
 ) -> Array:
     """(boltz - mm) / omega, which at 0 is half the variance."""
@@ -169,7 +168,7 @@ def _mellowmax_by_omega(
     return slope * row.length * g.scale * row.length * g.scale
 
 
-def _mellowmax_by_prior(
+def _mellowmax_grad_prior(
     xp: Namespace, q: Array, omega: Array, prior: Array | None, _: Array | None = None
 ) -> Array:
     """`(exp(omega (q - mm)) - 1) / omega`, which at 0 is `q - mm`; 0 for a weight of 0."""
@@ -177,15 +176,15 @@ def _mellowmax_by_prior(
     above = mellow_gap(xp, g) - g.gap
     flat = g.strength * g.range < xp.finfo(q.dtype).eps
     strength = xp.where(flat, 1.0, g.strength)
-    by_weight = xp.where(flat, above, xp.expm1(strength * above) / strength)
+    d_weight = xp.where(flat, above, xp.expm1(strength * above) / strength)
     if g.weightless is not None:  # an infinitely low action still counts
-        by_weight = xp.where(g.weightless & ~flat, -1 / strength, by_weight)
-        by_weight = by_weight if g.mask is None else xp.where(g.mask, by_weight, 0.0)
-    by_weight = by_weight if g.infinite is None else xp.where(g.infinite, 0.0, by_weight)
-    return g.sign * g.scale * by_weight / count(xp, g)
+        d_weight = xp.where(g.weightless & ~flat, -1 / strength, d_weight)
+        d_weight = d_weight if g.mask is None else xp.where(g.mask, d_weight, 0.0)
+    d_weight = d_weight if g.infinite is None else xp.where(g.infinite, 0.0, d_weight)
+    return g.sign * g.scale * d_weight / count(xp, g)
 
 
-def _log_sum_exp_by_beta(
+def _log_sum_exp_d_beta(
     xp: Namespace, q: Array, beta: Array, mask: Array | None, _: Array | None = None
 ) -> Array:
     """Minus the entropy of the policy, over the square of beta."""
@@ -197,7 +196,7 @@ def _log_sum_exp_by_beta(
     return xp.where(entropy == 0, 0.0, slope)
 
 
-def _sparsemax_by_beta(
+def _sparsemax_d_beta(
     xp: Namespace, q: Array, beta: Array, mask: Array | None, _: Array | None = None
 ) -> Array:
     """Minus the bonus over beta: how the policy moves does not matter, for it is the best one."""
@@ -206,7 +205,7 @@ def _sparsemax_by_beta(
     return xp.where(bonus == 0, 0.0, -g.scale * bonus / g.strength * g.scale)
 
 
-def _resmax_by_q(
+def _resmax_grad_q(
     xp: Namespace, q: Array, eta: Array, mask: Array | None, _: Array | None = None
 ) -> Array:
     """`n / (n + eta gap)^2`, and the rest for the best action; ties share equally."""
@@ -215,7 +214,7 @@ def _resmax_by_q(
     return distributions.rest_to_the_best(xp, g, share * (count(xp, g) * share))
 
 
-def _resmax_by_eta(
+def _resmax_d_eta(
     xp: Namespace, q: Array, eta: Array, mask: Array | None, _: Array | None = None
 ) -> Array:
     """`sum((gap / (n + eta gap))^2)`."""
@@ -224,28 +223,28 @@ def _resmax_by_eta(
     return add_up(xp, lost * lost)
 
 
-epsilon_greedy_by_epsilon = RowFunction(_epsilon_greedy_by_epsilon)
-boltzmann_by_q = RowFunction(_boltzmann_by_q)
-boltzmann_by_beta = RowFunction(_boltzmann_by_beta)
-log_sum_exp_by_beta = RowFunction(_log_sum_exp_by_beta)
-mellowmax_by_omega = RowFunction(_mellowmax_by_omega)
-mellowmax_by_prior = RowFunction(_mellowmax_by_prior)
-resmax_by_eta = RowFunction(_resmax_by_eta)
-resmax_by_q = RowFunction(_resmax_by_q)
-sparsemax_by_beta = RowFunction(_sparsemax_by_beta)
+epsilon_greedy_d_epsilon = RowFunction(_epsilon_greedy_d_epsilon)
+boltzmann_grad_q = RowFunction(_boltzmann_grad_q)
+boltzmann_d_beta = RowFunction(_boltzmann_d_beta)
+log_sum_exp_d_beta = RowFunction(_log_sum_exp_d_beta)
+mellowmax_d_omega = RowFunction(_mellowmax_d_omega)
+mellowmax_grad_prior = RowFunction(_mellowmax_grad_prior)
+resmax_d_eta = RowFunction(_resmax_d_eta)
+resmax_grad_q = RowFunction(_resmax_grad_q)
+sparsemax_d_beta = RowFunction(_sparsemax_d_beta)
 
 maximum = RowFunction(_maximum, [distributions.greedy])
 mean = RowFunction(_mean, [distributions.uniform])
 epsilon_greedy = RowFunction(
-    _epsilon_greedy, [distributions.epsilon_greedy, epsilon_greedy_by_epsilon]
+    _epsilon_greedy, [distributions.epsilon_greedy, epsilon_greedy_d_epsilon]
 )
-boltzmann = RowFunction(_boltzmann, [boltzmann_by_q, boltzmann_by_beta])
+boltzmann = RowFunction(_boltzmann, [boltzmann_grad_q, boltzmann_d_beta])
 mellowmax = RowFunction(
     _mellowmax,
-    [distributions.boltzmann, mellowmax_by_omega, mellowmax_by_prior],
+    [distributions.boltzmann, mellowmax_d_omega, mellowmax_grad_prior],
     on_accelerator=one_pass.mellowmax,
     quick=quick.mellowmax,
 )
-log_sum_exp = RowFunction(_log_sum_exp, [distributions.boltzmann, log_sum_exp_by_beta])
-resmax = RowFunction(_resmax, [resmax_by_q, resmax_by_eta], is_brief=True)
-sparsemax = RowFunction(_sparsemax, [distributions.sparsemax, sparsemax_by_beta])
+log_sum_exp = RowFunction(_log_sum_exp, [distributions.boltzmann, log_sum_exp_d_beta])
+resmax = RowFunction(_resmax, [resmax_grad_q, resmax_d_eta], is_brief=True)
+sparsemax = RowFunction(_sparsemax, [distributions.sparsemax, sparsemax_d_beta])

@@ -23,7 +23,8 @@ import numpy as np
 
 from ..._typing import Array, Bools, DType, Floats, Shape
 from ..libraries.tracing import as_number, holds_numbers
-from .formulas import Answer, Counted, Gradients, QuickFormula
+from .formulas import Answer, Gradients, QuickFormula
+from .gaps import Counted
 
 if TYPE_CHECKING:
     import torch
@@ -152,11 +153,11 @@ def _in_chunks(
         each = [
             of_part(cotangent[..., part]) for part, of_part in zip(parts, pullbacks, strict=True)
         ]
-        by_q = np.concatenate([by_q for by_q, _ in each], axis=-1)
-        by_parameter = [x for _, x in each if x is not None]
-        if len(by_parameter) < len(each):
-            return by_q, None
-        return by_q, np.concatenate(by_parameter)
+        grad_q = np.concatenate([grad_q for grad_q, _ in each], axis=-1)
+        d_parameter = [x for _, x in each if x is not None]
+        if len(d_parameter) < len(each):
+            return grad_q, None
+        return grad_q, np.concatenate(d_parameter)
 
     return None if result is None else Answer(result.T, pullback)
 
@@ -236,10 +237,10 @@ def _known() -> type[torch.autograd.Function]:
             if not torch.is_grad_enabled() and holds_numbers(cotangent):
                 rows = cotangent.numpy(force=True).reshape(ctx.known.result.T.shape).T
                 with np.errstate(all="ignore"):
-                    by_q, by_parameter = ctx.known.pullback(rows.astype(np.float64))
-                if by_parameter is not None or not wanted[1]:
-                    found = torch.from_numpy(by_q.T.reshape(q.shape)).to(q.device, q.dtype)
-                    total = parameter.new_tensor(by_parameter.sum()) if wanted[1] else None
+                    grad_q, d_parameter = ctx.known.pullback(rows.astype(np.float64))
+                if d_parameter is not None or not wanted[1]:
+                    found = torch.from_numpy(grad_q.T.reshape(q.shape)).to(q.device, q.dtype)
+                    total = parameter.new_tensor(d_parameter.sum()) if wanted[1] else None
                     return found, total, None, None, None
             inputs = (q, ctx.number if parameter is None else parameter)
             with torch.enable_grad():
