@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from helpers.known_games import OCHS, STAG_HUNT
 from mellowmax import Boltzmann, EpsilonGreedy, FreeEnergy, Mellowmax
-from mellowmax.games import Game, batch, trace
+from mellowmax.games import Game, batch, compiled, trace
 
 
 @pytest.mark.parametrize("family", [Boltzmann, Mellowmax])
@@ -63,6 +65,23 @@ def test_a_game_does_not_wait_for_the_slowest(rng, monkeypatch):
     assert sum(calls) == by_eights.steps.sum()  # no step is one of a game that has arrived
 
 
+@pytest.mark.parametrize("family", [Boltzmann, pytest.param(Mellowmax, marks=pytest.mark.release)])
+def test_a_compiled_program_takes_the_same_steps(family, rng, monkeypatch):
+    """With payoffs of JAX, more games than lanes, and a game whose payoffs are all equal."""
+    payoffs = rng.random((2, 60, 2, 3))
+    payoffs[:, 2] = 3.0
+    softmax = family(np.linspace(1.0, 100.0, 60))
+    monkeypatch.setattr(compiled, "_WIDTH", 16)
+    plain = batch.principal(payoffs, softmax)
+    with jax.enable_x64(True):
+        found = batch.principal(jnp.asarray(payoffs), softmax)
+    assert found.found.all()
+    assert found.residual.max() <= 1e-12
+    np.testing.assert_array_equal(found.steps, plain.steps)
+    for one, other in zip(plain.profile, found.profile, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
+
+
 def test_payoffs_of_one_number_and_a_negative_parameter(rng):
     payoffs = rng.random((2, 5, 2, 2))
     payoffs[:, 2] = 3.0
@@ -74,7 +93,7 @@ def test_payoffs_of_one_number_and_a_negative_parameter(rng):
 
 
 def test_a_game_that_is_not_followed_is_not_found(monkeypatch):
-    monkeypatch.setattr(batch, "_MOST_STEPS", 3)
+    monkeypatch.setattr(batch, "MOST_STEPS", 3)
     found = batch.principal([payoff[None] for payoff in STAG_HUNT.payoffs], Boltzmann(1e3))
     assert not found.found.any()
     assert np.isnan(found.profile[0]).all()

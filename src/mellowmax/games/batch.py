@@ -3,7 +3,8 @@
 Each game is followed from its centroid, as `trace` does it, with a step length of its own and the
 same tests of each step: the corrector ends near, the tangent turns little, and the determinant
 keeps its sign. All games take a step in the same calls of NumPy. A game that has arrived leaves at
-once, and the next one takes its place, so that none waits for the slowest.
+once, and the next one takes its place, so that none waits for the slowest. With payoffs of JAX the
+same is done by one compiled program (`compiled`), for a million games on an accelerator.
 
 What is followed is the scale `s` of the payoffs, from 0 to 1: `v = U(policy(s v))`. If a policy
 depends on a parameter times the values, as Boltzmann's and mellowmax's do, these are the equilibria
@@ -18,24 +19,21 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from array_api_compat import is_jax_array
 
+from .._common.extras import needed_by
 from .._fixed_points.curve import SLACK
 from .._typing import ArrayLike, Bools, Floats, Integers
 from ..softmax import Softmax
 from .game import Profile, of_each_player
 from .policy_jacobian import check_smooth, policy_and_jacobian
 from .responses import Payoffs
+from .steps import CORRECTIONS, ERROR, EXACT, KINK, MOST_STEPS, SHORTEST
 from .trace import LONGEST, STEP
 
 __all__ = ["BatchEquilibria", "principal"]
 
 _WIDTH = 2048  # games that are followed together
-_SHORTEST = 1e-10
-_KINK = 1e-6  # as in `_fixed_points.curve`
-_MOST_STEPS = 2000
-_CORRECTIONS = 6  # of a step, by Newton's method: one that needs more is too long
-_ERROR = 1e-9  # of a point on the way
-_EXACT = 1e-12  # residual, as a share of the payoffs
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -57,7 +55,7 @@ def principal(payoffs: Sequence[ArrayLike], softmax: Softmax) -> BatchEquilibria
 
     Args:
         payoffs: an array `[G, n_1, ..., n_N]` for each player, as in `Game`, of G games of one
-            size.
+            size. Arrays of JAX are followed by a compiled program, on their device.
         softmax: how all players choose. Its first parameter is a number, or one for each game.
 
     Returns:
@@ -98,7 +96,10 @@ def principal(payoffs: Sequence[ArrayLike], softmax: Softmax) -> BatchEquilibria
                 f"`payoffs` must be finite, got {array[tuple(bad[0])]:g} for player {player + 1} "
                 f"of game {game} at the actions {at}"
             )
-    return _run(_Games.of(tuple(arrays), check_smooth(softmax)))
+    games = _Games.of(tuple(arrays), check_smooth(softmax))
+    if any(is_jax_array(payoff) for payoff in payoffs):
+        return _run_compiled(games, payoffs)
+    return _run(games)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -121,7 +122,8 @@ class _Games:
         )
         softmax = _of_each(softmax, len(unit))
         # Where all values are equal a policy is logit, of some inverse temperature.
-        tied = np.zeros((len(unit), len(plain.shape), max(plain.shape)))
+        rows = np.size(_parameter(softmax))
+        tied = np.zeros((rows, len(plain.shape), max(plain.shape)))
         slope = policy_and_jacobian(softmax, tied, plain.allowed)[1][..., 0, 0].max(-1)
         counts = np.array(plain.shape)
         beta = abs(slope) * (counts**2 / (counts - 1)).max()
@@ -163,7 +165,7 @@ class _Games:
         matrix = np.zeros((len(guess), guess.shape[1], guess.shape[1]))
         rows, before = np.arange(len(guess), dtype=np.int32), np.zeros(len(guess))
         games = self
-        for _ in range(_CORRECTIONS):
+        for _ in range(CORRECTIONS):
             residual, own = games.linearised(point[rows])
             own[:, -1] = normal[rows]
             off = ((guess[rows] - point[rows]) * normal[rows]).sum(-1)
@@ -171,7 +173,7 @@ class _Games:
             point[rows] += change
             matrix[rows] = own
             size = np.linalg.norm(change, axis=-1)
-            done = (size < 1e-10) | (size**3 < _ERROR * before**2)
+            done = (size < 1e-10) | (size**3 < ERROR * before**2)
             level = point[rows, -1]
             lost = ~(size <= 1) | (level < -1e-9) | (level > 1 + 1e-9)
             ok[rows[done & ~lost]] = True
@@ -241,7 +243,7 @@ class _Lanes:
         apart = np.linalg.norm(point - guess, axis=-1)
         near = apart <= taken * (SLACK[0] * np.arccos(np.clip(alike, -1.0, 1.0)) + SLACK[1])
         ok &= apart <= taken / 2
-        ok &= (taken < _KINK) | ((sign == self.sign) & (alike > 0.95) & near)
+        ok &= (taken < KINK) | ((sign == self.sign) & (alike > 0.95) & near)
         self.point[ok], self.tangent[ok], self.sign[ok] = point[ok], turned[ok], sign[ok]
         longer = np.minimum(self.games.longest, self.length * np.where(alike > 0.99, 2, 1))
         self.length = np.where(ok, longer, taken / 2)
@@ -265,11 +267,11 @@ def _run(games: _Games) -> BatchEquilibria:
         remaining = []
         for each in lanes:
             arrived = each.step()
-            ended = arrived | (each.steps >= _MOST_STEPS) | (each.length < _SHORTEST)
+            ended = arrived | (each.steps >= MOST_STEPS) | (each.length < SHORTEST)
             if arrived.any():
                 end = each[arrived]
                 values[end.which], residual[end.which] = end.games.polished(end.point)
-                found[end.which] = residual[end.which] <= _EXACT
+                found[end.which] = residual[end.which] <= EXACT
             if ended.any():
                 steps[each.which] = each.steps
                 each = each[~ended]
@@ -277,6 +279,25 @@ def _run(games: _Games) -> BatchEquilibria:
                 remaining.append(each)
         lanes = remaining
     return _result(games, values, residual, found, steps)
+
+
+def _run_compiled(games: _Games, given: Sequence[Any]) -> BatchEquilibria:
+    """The same by one program, on the device of the payoffs that are JAX's."""
+    with needed_by("mellowmax.games.batch", "jax"):
+        from .compiled import followed
+    values, residual, steps = followed(
+        games.payoffs.array,
+        games.softmax,
+        np.broadcast_to(np.ravel(_parameter(games.softmax)), len(games)),
+        games.unit,
+        games.span,
+        games.longest,
+        games.payoffs.allowed,
+        next(device for payoff in given if is_jax_array(payoff) for device in payoff.devices()),
+    )
+    largest = games.payoffs.size
+    residual = residual / np.where(largest > 0, largest, 1.0)
+    return _result(games, values, residual, residual <= EXACT, steps)
 
 
 def _result(
@@ -311,8 +332,7 @@ def _solve(matrix: Floats, right: Floats) -> Floats:
 
 def _of_each(softmax: Softmax, count: int, which: Integers | None = None) -> Softmax:
     """The softmax with its parameter for each row, or for some of them, if it has one for each."""
-    name = dataclasses.fields(softmax)[0].name if dataclasses.is_dataclass(softmax) else ""
-    given = np.asarray(getattr(softmax, name, 0.0), np.float64)
+    given = _parameter(softmax)
     if given.ndim == 0:
         return softmax
     if given.shape not in ((count,), (count, 1)):
@@ -321,5 +341,12 @@ def _of_each(softmax: Softmax, count: int, which: Integers | None = None) -> Sof
             f"got the shape {given.shape}"
         )
     each = given.reshape(count, 1)
-    changed: Any = {name: each if which is None else each[which]}
-    return dataclasses.replace(softmax, **changed)  # type: ignore[type-var]
+    kind: Any = softmax
+    name = dataclasses.fields(kind)[0].name
+    return dataclasses.replace(kind, **{name: each if which is None else each[which]})
+
+
+def _parameter(softmax: Softmax) -> Floats:
+    """The first field of a softmax: one number, or one for each game; 0 if it has none."""
+    fields = dataclasses.fields(softmax) if dataclasses.is_dataclass(softmax) else ()
+    return np.asarray(getattr(softmax, fields[0].name) if fields else 0.0, np.float64)

@@ -1,0 +1,17 @@
+"""What the steps of a batch are held to, by NumPy and by the compiled program alike."""
+
+from __future__ import annotations
+
+__all__ = ["CORRECTIONS", "ERROR", "EXACT", "KINK", "MOST_STEPS", "SHORTEST"]
+
+SHORTEST = 1e-10
+"""A game whose step must be shorter than this is not followed on."""
+KINK = 1e-6
+"""A step shorter than this may pass a corner, as in `_fixed_points.curve`."""
+MOST_STEPS = 2000
+CORRECTIONS = 6
+"""Of a step, by Newton's method: one that needs more is too long."""
+ERROR = 1e-9
+"""Of a point on the way."""
+EXACT = 1e-12
+"""The largest residual of an equilibrium, as a share of the payoffs."""
