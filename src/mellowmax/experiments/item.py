@@ -50,8 +50,10 @@ ITEMS = (
     "fig11",
     "deepmellow",
     "averagers",
+    "uniqueness",
+    "human_play",
 )
-"""The names of the items, in the order of the paper; the last two are beyond it."""
+"""The names of the items, in the order of the paper; the last four are beyond it."""
 SCALES = ("quick", "paper")
 """Minutes on a laptop, or the paper's own counts."""
 

@@ -10,8 +10,8 @@ KINK = 1e-6
 """A step shorter than this may pass a corner, as in `_fixed_points.curve`."""
 MOST_STEPS = 2000
 CORRECTIONS = 6
-"""Of a step, by Newton's method: one that needs more is too long."""
+"""The most corrections of a step, by Newton's method: one that needs more is too long."""
 ERROR = 1e-9
-"""Of a point on the way."""
+"""About how far a point on the way may be from the branch."""
 EXACT = 1e-12
 """The largest residual of an equilibrium, as a share of the payoffs."""

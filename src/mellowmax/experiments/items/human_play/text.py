@@ -37,7 +37,8 @@ CAPTIONS = {
     "gains": Caption(
         "How much likelier mellowmax makes the games of each paper than logit, if each game is "
         "left out of its fit, in nats for each hundred decisions. To the right of the line "
-        "mellowmax is better.",
+        "mellowmax is better. A dot is empty if the games had been looked at, and full if they are "
+        "fresh.",
         "Two columns of dots, one for each model, with a row for each paper.",
     ),
 }

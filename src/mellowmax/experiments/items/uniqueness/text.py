@@ -48,7 +48,8 @@ CAPTIONS = {
     ),
     "shares": Caption(
         "How many random games have several equilibria, with 95 % intervals, against the mean "
-        "regret of the equilibria: to the left they are nearer to Nash. Each point is a parameter.",
+        "regret of the equilibria: to the left they are nearer to Nash. Each point is a parameter; "
+        "from right to left beta is 5, 10, 20, 50 and omega 10, 20, 50, 100.",
         "Three panels, one for each kind of game, with a line for each softmax.",
     ),
 }

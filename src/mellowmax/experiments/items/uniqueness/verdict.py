@@ -54,13 +54,16 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     return Verdict((claim,), summary, beside=_beside(tables["counts"]), in_short=in_short)
 
 
+_NAMES = {"boltzmann": "logit at beta", "mellowmax": "mellowmax at omega"}
+
+
 def _beside(counts: pd.DataFrame) -> tuple[str, ...]:
     """What is counted in random games."""
     paragraphs = []
     for kind, rows in counts.groupby("kind", sort=False):
         parts = [
-            f"{row['softmax']} at {row['parameter']:g}: {row['several']} of {row['games']} games "
-            f"({100 * row['share']:.1f} %, mean regret {row['regret']:.4f})"
+            f"{_NAMES[row['softmax']]} {row['parameter']:g}: {row['several']} of {row['games']} "
+            f"games ({100 * row['share']:.1f} %, mean regret {row['regret']:.4f})"
             for row in rows.to_dict("records")
         ]
         proved = "all" if (rows["proved"] == rows["games"]).all() else "not all"
