@@ -28,8 +28,7 @@ def map_parameters(function: Callable[[Any, int], Any], tree: T) -> T:
     def of_leaf(path: tuple[Any, ...], leaf: Any) -> Any:
         return function(leaf, 1 if path and getattr(path[-1], "name", None) == "prior" else 0)
 
-    result: T = jax.tree_util.tree_map_with_path(of_leaf, tree)
-    return result
+    return jax.tree_util.tree_map_with_path(of_leaf, tree)
 
 
 def parameter_shapes(tree: object) -> list[Shape]:

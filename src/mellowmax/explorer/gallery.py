@@ -34,8 +34,7 @@ def exhibits() -> list[Block]:
 
 def taxi() -> Block:
     """The taxi's block, as it was computed for the package."""
-    block: Block = json.loads(_text(TAXI))
-    return block
+    return json.loads(_text(TAXI))
 
 
 def _text(name: str) -> str:

@@ -87,8 +87,7 @@ def placed(arrays: Arrays) -> Model:
 
 def in_double(softmax: Softmax) -> Softmax:
     """The softmax with parameters that are arrays of float64."""
-    result: Softmax = jax.tree.map(lambda x: jnp.asarray(x, float), softmax)
-    return result
+    return jax.tree.map(lambda x: jnp.asarray(x, float), softmax)
 
 
 # Linear systems and derivatives.

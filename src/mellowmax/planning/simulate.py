@@ -49,8 +49,7 @@ class Simulation:
     @property
     def lengths(self) -> Integers:
         """`[paths]`, the number of steps before the end."""
-        lengths: Integers = (self.actions >= 0).sum(1)
-        return lengths
+        return (self.actions >= 0).sum(1)
 
     def to_frame(self) -> DataFrame:
         """A pandas table with a row for each step that was taken."""
@@ -154,8 +153,7 @@ def _drawn(probabilities: Floats, uniform: Floats) -> Integers:
     """An index for each row of probabilities, by a number in [0, 1) for each."""
     cumulative = np.cumsum(probabilities, axis=1)
     cumulative /= cumulative[:, -1:]  # whose last is 1 then, and none of probability 0 is drawn
-    drawn: Integers = (cumulative <= uniform[:, None]).sum(1)
-    return drawn
+    return (cumulative <= uniform[:, None]).sum(1)
 
 
 def _start(start: int | ArrayLike, mdp: MDP) -> Floats:

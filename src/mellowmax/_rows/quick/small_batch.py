@@ -166,8 +166,7 @@ def _laid_out(result: Floats, shape: Shape, keepdims: bool, dtype: DType) -> Flo
     """A copy of `[rows]` or `[actions, rows]`, with the axes of `q`."""
     if result.ndim == 1:
         shape = (*shape[:-1], 1) if keepdims else shape[:-1]
-    laid_out: Floats = result.T.astype(dtype, order="C").reshape(shape)
-    return laid_out
+    return result.T.astype(dtype, order="C").reshape(shape)
 
 
 def _of_tensor(

@@ -21,14 +21,13 @@ from .box2d.collision import Collision, collide
 from .box2d.contacts import ContactImpulses, store_impulses
 from .box2d.continuous import SweptBody, solve_toi
 from .box2d.island import (
-    POSITION_ITERATIONS,
     Manifolds,
     VelocitySolution,
     integrate,
     solve_positions,
     solve_velocities,
 )
-from .box2d.settings import ANGULAR_SLOP, VELOCITY_ITERATIONS
+from .box2d.settings import ANGULAR_SLOP, POSITION_ITERATIONS, VELOCITY_ITERATIONS
 from .game.bodies import HULL, LEG, SECONDS
 from .game.engines import fire, gust
 from .game.reward import REST_STEPS, action_taken, outcome

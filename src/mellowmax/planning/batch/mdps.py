@@ -84,8 +84,7 @@ class Batch:
     @property
     def terminal(self) -> Bools:
         """`[N, S]`: is the state terminal? Also where there is no such state."""
-        over: Bools = np.logical_not(self.available.any(-1))
-        return over
+        return np.logical_not(self.available.any(-1))
 
     def model(self, discounts: ArrayLike | None = None) -> Model:
         """The arrays alone, each with N first, for `jax.vmap`; with the MDPs' own discounts."""

@@ -57,5 +57,4 @@ class _DenseFactors:
     pivots: Integers
 
     def solve(self, b: Floats, transposed: bool = False) -> Floats:
-        x: Floats = lapack.dgetrs(self.lu, self.pivots, b, trans=int(transposed))[0]
-        return x
+        return lapack.dgetrs(self.lu, self.pivots, b, trans=int(transposed))[0]

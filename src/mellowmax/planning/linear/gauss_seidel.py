@@ -162,8 +162,7 @@ class Sweeps:
 
     def product(self, x: Floats) -> Floats:
         """`(I - J) x`."""
-        result: Floats = x - self.matrix @ x
-        return result
+        return x - self.matrix @ x
 
     def swept(self, b: Floats) -> Floats:
         """What a symmetric sweep makes of `b`, from 0."""

@@ -26,7 +26,13 @@ from .collision import edge_manifolds
 from .contacts import ContactConstraint, ContactImpulses
 from .island import integrate
 from .manifold import Manifold
-from .settings import EPSILON, LINEAR_SLOP, VELOCITY_ITERATIONS
+from .settings import (
+    CONVERGED,
+    EPSILON,
+    LINEAR_SLOP,
+    TOI_POSITION_ITERATIONS,
+    VELOCITY_ITERATIONS,
+)
 from .shapes import Shape, hull_or_leg
 from .time_of_impact import Sweep, time_of_impact
 
@@ -34,8 +40,6 @@ __all__ = ["SweptBody", "solve_toi"]
 
 MAX_IMPACTS = 8
 LAST_MOMENT = 1 - 10 * EPSILON
-POSITION_ITERATIONS = 20
-CONVERGED = 1e-6
 
 
 class SweptBody(NamedTuple):
@@ -255,7 +259,7 @@ def _push_out(
 
     def is_deep(carry: tuple[Array, Array, Place]) -> Array:
         done, going, _ = carry
-        return (done < POSITION_ITERATIONS) & anywhere(going)
+        return (done < TOI_POSITION_ITERATIONS) & anywhere(going)
 
     return lax.while_loop(is_deep, iterate, (jnp.int32(0), active, place))[2]
 

@@ -31,12 +31,18 @@ from . import contacts, joints
 from .contacts import ContactConstraint, ContactImpulses, mixed_friction
 from .joints import JointConstraint
 from .manifold import Manifold
-from .settings import LINEAR_SLOP, MAX_ROTATION, MAX_TRANSLATION, VELOCITY_ITERATIONS
+from .settings import (
+    CONVERGED,
+    LINEAR_SLOP,
+    MAX_ROTATION,
+    MAX_TRANSLATION,
+    POSITION_ITERATIONS,
+    VELOCITY_ITERATIONS,
+)
 from .shapes import mass_data
 
 __all__ = [
     "CHUNK",
-    "POSITION_ITERATIONS",
     "Manifolds",
     "PositionSolution",
     "VelocitySolution",
@@ -45,10 +51,8 @@ __all__ = [
     "solve_velocities",
 ]
 
-POSITION_ITERATIONS = 60
 CHUNK = 6
 """The number of iterations between two checks of whether a lander is done."""
-CONVERGED = 1e-6
 JOINTS = (RIGHT, LEFT)
 LEG_MASS = mass_data(LEG)
 

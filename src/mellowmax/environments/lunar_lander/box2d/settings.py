@@ -1,4 +1,4 @@
-"""Box2D's constants (`b2Settings.h`). Metres, kilograms, seconds, radians."""
+"""Box2D's constants (`b2Settings.h`), and one of ours. Metres, kilograms, seconds, radians."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import math
 
 __all__ = [
     "ANGULAR_SLOP",
+    "CONVERGED",
     "EPSILON",
     "LINEAR_SLOP",
     "MAX_ANGULAR_CORRECTION",
     "MAX_LINEAR_CORRECTION",
     "MAX_ROTATION",
     "MAX_TRANSLATION",
+    "POSITION_ITERATIONS",
     "RADIUS",
+    "TOI_POSITION_ITERATIONS",
     "VELOCITY_ITERATIONS",
 ]
 
@@ -32,5 +35,11 @@ MAX_ROTATION = math.pi / 2
 """The furthest that a body turns within a step."""
 VELOCITY_ITERATIONS = 180
 """The most iterations of the velocity solver, as Gymnasium's Lunar Lander asks for."""
+POSITION_ITERATIONS = 60
+"""The most iterations of the position solver, as Gymnasium's Lunar Lander asks for."""
+TOI_POSITION_ITERATIONS = 20
+"""The most iterations of the position solver after a time of impact."""
+CONVERGED = 1e-6
+"""The change at which velocities have converged: ours, since Box2D makes all iterations."""
 EPSILON = 1.1920929e-07
 """The machine epsilon of float32."""

@@ -108,8 +108,7 @@ def _unsettled(batch: Batch, softmax: Softmax, limit: int, tolerance: float) -> 
         max_iterations=limit,
         method="synchronous",
     )
-    result: Bools = ~swept.converged[-1].reshape(len(_STARTS), n).all(0)
-    return result
+    return ~swept.converged[-1].reshape(len(_STARTS), n).all(0)
 
 
 def _limits(batch: Batch, softmax: Softmax) -> tuple[Bools, Bools]:

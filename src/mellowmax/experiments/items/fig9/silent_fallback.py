@@ -12,7 +12,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 
 from ...._typing import ArrayT, Floats, Mask, Numbers
-from ....operators import mellowmax
+from ....operators import mellowmax, mellowmax_gradient
 from ....policies import boltzmann_log_policy, boltzmann_policy, mellowmax_temperature
-from ....softmax import Mellowmax
+from ....softmax import Softmax
 from ...item import Spec
 
 __all__ = [
@@ -43,12 +43,13 @@ _COLUMNS = ["parameter", "low", "high", "learning_rate", "mean_reward", "standar
 
 
 @dataclasses.dataclass(frozen=True)
-class SilentFallback(Mellowmax):
+class SilentFallback(Softmax):
     """Mellowmax, with a policy that is right where a search with a bracket does not fail.
 
     Examples:
         The root is 1.84 for omega = 5, and a bracket that ends at 1 does not hold it:
 
+        >>> from mellowmax import Mellowmax
         >>> q = jnp.array([0.0, 1.0])
         >>> print(Mellowmax(5.0).policy(q).round(3))
         [0.137 0.863]
@@ -63,13 +64,22 @@ class SilentFallback(Mellowmax):
         [0. 1.]
     """
 
+    attained: ClassVar[bool] = True  # not where it fails, but such a program pays no bonus there
+
+    omega: Any
+    """Mellowmax's parameter: a number, or an array of them."""
     low: Any
     """Where the bracket begins: a number, or an array of them."""
     high: Any
     """Where it ends."""
 
-    def __post_init__(self) -> None:
-        """Nothing is checked: JAX makes objects of it with placeholders in their fields."""
+    def value(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
+        """Mellowmax."""
+        return mellowmax(q, self.omega, axis=axis, where=where)
+
+    def gradient(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
+        """The gradient of mellowmax."""
+        return mellowmax_gradient(q, self.omega, axis=axis, where=where)
 
     def policy(self, q: ArrayT | Numbers, *, axis: int = -1, where: Mask = None) -> ArrayT:
         """Boltzmann's at the root, or at omega where the search fails."""
