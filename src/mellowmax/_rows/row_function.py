@@ -143,62 +143,23 @@ class RowFunction:
 
     @functools.cached_property
     def _jax(self) -> Callable[..., jax.Array]:
-        """Compiled, chunk by chunk, so that each leaves a loop when it has converged."""
+        """Compiled, with the closed forms as its derivatives, and `vmap` as more rows."""
         import jax
-        import jax.numpy as jnp
         from jax.custom_batching import custom_vmap
-
-        xp = cast(Namespace, jnp)
-
-        def in_chunks(formula: Formula, elements: int, *arrays: jax.Array) -> jax.Array:
-            at_once: Any = functools.partial(self._all_rows_at_once, formula, xp)
-            rows, actions = arrays[0].shape
-            width = max(1, elements // actions // 16) * 16
-            if not isinstance(rows, int) or rows <= width:  # a symbol is not to be divided
-                return at_once(*arrays)
-
-            def one_chunk(i: jax.Array, result: jax.Array) -> jax.Array:
-                start = i * width  # the last chunk is moved back to fit, and repeats some rows
-                chunk = (
-                    x if _is_for_all_rows(x) else jax.lax.dynamic_slice_in_dim(x, start, width)
-                    for x in arrays
-                )
-                return jax.lax.dynamic_update_slice_in_dim(result, at_once(*chunk), start, axis=0)
-
-            result = jnp.zeros(jax.eval_shape(at_once, *arrays).shape, arrays[0].dtype)
-            return jax.lax.fori_loop(0, -(-rows // width), one_chunk, result)
-
-        def on_cpu(*arrays: jax.Array) -> jax.Array:
-            if not self.is_brief or arrays[2] is not None:
-                return in_chunks(self._by_the_chunk(self.formula), XLA_CPU_CHUNK, *arrays)
-            branches = (
-                functools.partial(in_chunks, formula, XLA_CPU_CHUNK)
-                for formula in (_of_ordinary_rows(self.formula), self.formula)
-            )
-            q, parameter = cast(Any, arrays[:2])
-            return jax.lax.cond(are_ordinary(xp, q.T, parameter.T), *branches, *arrays)
 
         @custom_vmap
         def value(*arrays: jax.Array) -> jax.Array:
             elsewhere = self.formula if _is_prior(arrays[2]) else self.on_accelerator
             return jax.lax.platform_dependent(
                 *arrays,
-                cpu=on_cpu,
-                default=functools.partial(in_chunks, elsewhere, XLA_CHUNK),
+                cpu=self._in_jax_on_cpu,
+                default=functools.partial(self._in_jax_by_chunks, elsewhere, XLA_CHUNK),
             )
 
         @value.def_vmap
         def _(batch: int, batched: Sequence[bool], *arrays: jax.Array) -> tuple[jax.Array, bool]:
-            """A batch is more rows."""
             rows = arrays[0].shape[1 if batched[0] else 0]
-            flat = []
-            for i, (x, is_batched) in enumerate(zip(arrays, batched, strict=True)):
-                if x is None or (i and x.shape[0] == 1 and not is_batched):
-                    flat.append(x)
-                else:
-                    x = jnp.broadcast_to(x, (batch, rows, x.shape[-1]))
-                    flat.append(x.reshape(-1, x.shape[-1]))
-            result = value(*flat)
+            result = value(*_as_more_rows(batch, rows, batched, arrays))
             return result.reshape(batch, rows, -1), True
 
         function = jax.custom_jvp(value)
@@ -206,20 +167,64 @@ class RowFunction:
         def jvp(
             primals: Sequence[jax.Array], tangents: Sequence[jax.Array]
         ) -> tuple[jax.Array, jax.Array]:
-            if not self.derivatives:
-                at_once: Any = functools.partial(self._all_rows_at_once, self.formula, xp)
-                result, total = jax.jvp(at_once, primals, tangents)
-                return result, total
-            result = function(*primals)
-            total = jnp.zeros_like(result)
-            for by, tangent in zip(self.derivatives, tangents, strict=False):
-                if not isinstance(tangent, jax.custom_derivatives.SymbolicZero | None):
-                    part = by._jax(*primals, result) * tangent
-                    total = total + jnp.sum(part, axis=1, keepdims=True)
-            return result, total
+            if self.derivatives:
+                result = function(*primals)
+                return result, self._tangent_in_jax(primals, result, tangents)
+            at_once: Any = functools.partial(self._all_rows_at_once, self.formula, _jax_numpy())
+            result, tangent = jax.jvp(at_once, primals, tangents)
+            return result, tangent
 
         function.defjvp(jvp, symbolic_zeros=bool(self.derivatives))
         return jax.jit(function)
+
+    def _in_jax_by_chunks(self, formula: Formula, elements: int, *arrays: jax.Array) -> jax.Array:
+        """Chunk by chunk, so that each leaves a loop when it has converged."""
+        import jax
+        import jax.numpy as jnp
+
+        at_once: Any = functools.partial(self._all_rows_at_once, formula, _jax_numpy())
+        rows, actions = arrays[0].shape
+        width = max(1, elements // actions // 16) * 16
+        if not isinstance(rows, int) or rows <= width:  # a symbol is not to be divided
+            return at_once(*arrays)
+
+        def one_chunk(i: jax.Array, result: jax.Array) -> jax.Array:
+            start = i * width  # the last chunk is moved back to fit, and repeats some rows
+            chunk = (
+                x if _is_for_all_rows(x) else jax.lax.dynamic_slice_in_dim(x, start, width)
+                for x in arrays
+            )
+            return jax.lax.dynamic_update_slice_in_dim(result, at_once(*chunk), start, axis=0)
+
+        result = jnp.zeros(jax.eval_shape(at_once, *arrays).shape, arrays[0].dtype)
+        return jax.lax.fori_loop(0, -(-rows // width), one_chunk, result)
+
+    def _in_jax_on_cpu(self, *arrays: jax.Array) -> jax.Array:
+        """Chunk by chunk, with the formula that suits each chunk, or all if it is brief."""
+        import jax
+
+        if not self.is_brief or arrays[2] is not None:
+            return self._in_jax_by_chunks(self._by_the_chunk(self.formula), XLA_CPU_CHUNK, *arrays)
+        branches = (
+            functools.partial(self._in_jax_by_chunks, formula, XLA_CPU_CHUNK)
+            for formula in (_of_ordinary_rows(self.formula), self.formula)
+        )
+        q, parameter = cast(Any, arrays[:2])
+        return jax.lax.cond(are_ordinary(_jax_numpy(), q.T, parameter.T), *branches, *arrays)
+
+    def _tangent_in_jax(
+        self, primals: Sequence[jax.Array], result: jax.Array, tangents: Sequence[jax.Array]
+    ) -> jax.Array:
+        """The tangent of the result, by the closed forms."""
+        import jax
+        import jax.numpy as jnp
+
+        total = jnp.zeros_like(result)
+        for derivative, tangent in zip(self.derivatives, tangents, strict=False):
+            if not isinstance(tangent, jax.custom_derivatives.SymbolicZero | None):
+                part = derivative._jax(*primals, result) * tangent
+                total = total + jnp.sum(part, axis=1, keepdims=True)
+        return total
 
     @functools.cached_property
     def _torch(self) -> type[torch.autograd.Function]:
@@ -263,9 +268,9 @@ class RowFunction:
                 ctx: torch.autograd.function.FunctionCtx, *tangents: torch.Tensor | None
             ) -> torch.Tensor:
                 total = torch.zeros_like(ctx.saved_tensors[-1])
-                for by, tangent in zip(rule.derivatives, tangents, strict=False):
+                for derivative, tangent in zip(rule.derivatives, tangents, strict=False):
                     if tangent is not None:
-                        part = by(xp, *ctx.saved_tensors) * tangent
+                        part = derivative(xp, *ctx.saved_tensors) * tangent
                         total = total + part.sum(1, keepdim=True)
                 return total
 
@@ -285,6 +290,28 @@ class RowFunction:
                 return Function.apply(*flat).unflatten(0, rows), 0
 
         return Function
+
+
+def _jax_numpy() -> Namespace:
+    import jax.numpy as jnp
+
+    return cast(Namespace, jnp)
+
+
+def _as_more_rows(
+    batch: int, rows: int, batched: Sequence[bool], arrays: Sequence[jax.Array]
+) -> list[jax.Array]:
+    """The arrays of a batch as those of `batch * rows` rows."""
+    import jax.numpy as jnp
+
+    flat = []
+    for i, (x, is_batched) in enumerate(zip(arrays, batched, strict=True)):
+        if x is None or (i and x.shape[0] == 1 and not is_batched):
+            flat.append(x)
+        else:
+            x = jnp.broadcast_to(x, (batch, rows, x.shape[-1]))
+            flat.append(x.reshape(-1, x.shape[-1]))
+    return flat
 
 
 def _of_ordinary_rows(formula: Formula) -> Formula:
