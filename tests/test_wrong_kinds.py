@@ -56,12 +56,13 @@ if torch:
 NUMBERS, CALLABLE = {"0-d", "tensor", "empty"}, {"function", "class"}
 FINE = {
     "beta omega eta epsilon final learning_rate discount target initial uniform": NUMBERS,
+    "ppo.trace ppo.clip ppo.entropy ppo.value": NUMBERS,
     "penalty prior": {"0-d", "tensor"},
     "callback environment family make pilot report transition": CALLABLE,
     "sarsa.softmax expected_sarsa.softmax q_learning.softmax": {"function"},
     "sarsa.learning_rate expected_sarsa.learning_rate q_learning.learning_rate": NUMBERS | CALLABLE,
     "checkpoint directory name out path text title version": {"text"},
-    "dqn.network load_policy.network reinforce.network": CALLABLE,
+    "dqn.network load_policy.network ppo.network reinforce.network": CALLABLE,
     "blocks entries finished items names states values": {"empty"},
     "Linear.names": {"dict"},
     "missing": {"empty", "texts", "dict"},
@@ -197,6 +198,7 @@ def of_deep():
     played = {"policy": deep.Policy(network, SOFTMAX), **environment}
     yield deep.reinforce, {"softmax": SOFTMAX}
     yield deep.dqn, {"softmax": SOFTMAX}
+    yield deep.ppo, {"softmax": SOFTMAX}
     yield deep.mlp, {}
     yield deep.train, {"learner": deep.reinforce(SOFTMAX), **environment, "episodes": 10}
     yield deep.evaluate, played
@@ -307,9 +309,9 @@ RESULTS = """
 AverageSolution BatchEquilibria BatchFixedPoints Branch CellProgress Claim DeepResult Dqn
 DqnState Entry Episodes Equilibria Equilibrium Estimate EvaluateProgress Evaluation Finding
 Finished FiniteHorizonSolution Fit FitProgress FixedPoint FixedPoints Fold GymnaxEnvironment
-HumanPlay Learner Model Params Plan PlayedGame Point Posterior Properties Reinforce ReinforceState
-Replay SavedPolicy Sensitivity Simulation Solution SolveProgress TabularResult Trace Trainable
-TrainProgress VectorField Verdict Zurcher
+HumanPlay Learner Model Params Plan PlayedGame Point Posterior Ppo PpoState Properties Reinforce
+ReinforceState Replay SavedPolicy Sensitivity Simulation Solution SolveProgress TabularResult Trace
+Trainable TrainProgress VectorField Verdict Zurcher
 """
 """Classes whose objects are made here, and only read by a caller."""
 TRACED = {"launch", "move", "named", "observe", "reset", "start", "step"}

@@ -82,10 +82,18 @@ def test_the_time_left_in_words(seconds, words):
 
 @pytest.mark.parametrize("kind", [EvaluateProgress, TrainProgress])
 def test_the_pace_leaves_out_the_compiling(kind):
-    pace, played = Pace(), {"played": 10} if kind is TrainProgress else {}
-    first = kind(episodes=110, total=200, mean_return=1.5, seconds=15.0, **played)
+    pace, more = Pace(), [{"played": 10, "share": x} for x in (0.55, 0.65)]
+    more = more if kind is TrainProgress else [{}, {}]
+    first = kind(episodes=110, total=200, mean_return=1.5, seconds=15.0, **more[0])
     assert pace(first) == "110 of 200 episodes, mean return 1.5"
     assert pace(first) == "110 of 200 episodes, mean return 1.5"  # two blocks may report the same
-    later = kind(episodes=130, total=200, mean_return=2.5, seconds=17.0, **played)
+    later = kind(episodes=130, total=200, mean_return=2.5, seconds=17.0, **more[1])
     text = "130 of 200 episodes, mean return 2.5, 10 episodes/s, about 0:00:07 left"
     assert pace(later) == text
+
+
+def test_the_pace_of_a_training_that_counts_steps():
+    pace, rest = Pace(), {"total": None, "mean_return": 1.5, "played": 9}
+    assert pace(TrainProgress(episodes=9, share=0.2, seconds=4.0, **rest)).startswith("9 episodes,")
+    later = pace(TrainProgress(episodes=12, share=0.4, seconds=9.0, **rest))
+    assert later == "12 episodes, mean return 1.5, 0.6 episodes/s, about 0:00:15 left"

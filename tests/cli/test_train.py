@@ -339,7 +339,7 @@ def test_help_has_an_example_and_the_defaults_of_the_library():
         parameters = inspect.signature(getattr(deep, algorithm)).parameters
         for name in names:
             words = {"None": "no target network", "True": "yes", "False": "no"}
-            default = str(parameters[name].default)
+            default = str(parameters[command.OPTIONS.get(name, name)].default)
             default = words.get(default, default)
             flag = f"--{name.replace('_', '-')} "
             assert re.search(rf"{flag}[^\]]*\[default: \({re.escape(default)}\)\]", text), name
@@ -372,6 +372,31 @@ def test_deep_q_learning_is_trained_resumed_shown_and_evaluated(tmp_path):
     assert said["softmax"] == "Mellowmax(omega=5.0)"
     done = call(*arguments, "--episodes", 12, "--out", tmp_path / "once", "--target", 8)
     assert_one_sentence(done, "`--target` was 9.0 and is 8.0")
+
+
+def test_ppo_is_trained_by_steps_resumed_shown_and_evaluated(tmp_path):
+    arguments = ("train", "CartPole-v1", "--algorithm", "ppo", "--softmax", "boltzmann")
+    arguments += ("--parameter", 1, "--environments", 2, "--segment", 8, "--max-steps", 60)
+    arguments += ("--hidden", 8, "--depth", 1, "--epochs", 2, "--runs", 2, "--workers", 0)
+    for steps in (160, 320):
+        done = call(*arguments, "--steps", steps, "--out", tmp_path / "parts")
+        assert done.exit_code == 0, done.stderr
+    assert re.fullmatch(r"\d+, \d+ of them from before", rows(done.stdout)["episodes"])
+    assert call(*arguments, "--steps", 320, "--out", tmp_path / "once").exit_code == 0
+    tables = [(tmp_path / name / "episodes.csv").read_bytes() for name in ("parts", "once")]
+    assert tables[0] == tables[1]
+    said = rows(call("show", tmp_path / "parts").stdout)
+    assert said["training"] == "PPO in CartPole-v1"
+    assert said["segment"] == "8 steps of 2 environments, 2 epochs in 4 minibatches"
+    assert said["loss"] == "clip 0.2, entropy 0.01, value 0.5"
+    said = rows(call("evaluate", tmp_path / "parts", "--episodes", 8, "--run", 1).stdout)
+    assert said["policy"] == "run 1 of a training in CartPole-v1"
+    done = call(*arguments, "--steps", 320, "--out", tmp_path / "once", "--clip", 0.1)
+    assert_one_sentence(done, "`--clip` was 0.2 and is 0.1")
+    done = call(*arguments, "--episodes", 20, "--out", tmp_path / "none")
+    assert_one_sentence(done, "`--steps` must be given for `ppo`, whose episodes end several at a")
+    done = call(*arguments, "--steps", 8, "--runs", 1, "--out", tmp_path / "short")
+    assert rows(done.stdout)["episodes"] == "none has ended"
 
 
 def test_the_points_of_a_curve_are_means():

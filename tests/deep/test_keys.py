@@ -13,6 +13,7 @@ import mellowmax.deep
 from mellowmax.deep import keys
 
 RUNS, BATCHES, EPISODES, STEPS, CHUNKS, EPOCHS, UPDATES = 3, 3, 4, 6, 3, 2, 12
+ENVIRONMENTS = 3
 SOURCES = Path(mellowmax.deep.__file__).parent
 
 
@@ -56,6 +57,27 @@ def of_steps(run, of_episode):
             yield f"episode {number}: {name}", key
 
 
+def of_segments(run, of_episode):
+    """A run that learns from segments, with two networks and some environments."""
+    first = keys.first_weights(run)
+    yield "first weights", first
+    yield from of_networks(**dict(zip(("policy", "critic"), keys.networks(first), strict=True)))
+    learning = keys.learning(run)
+    yield "learning", learning
+    for number in range(BATCHES):
+        segment = keys.segment(learning, number)
+        yield f"segment {number}", segment
+        for epoch in range(EPOCHS):
+            yield f"segment {number}: epoch {epoch}", keys.epoch(segment, epoch)
+    for place, environment in enumerate(keys.environments(run, ENVIRONMENTS)):
+        yield f"environment {place}", environment
+        for number in range(EPISODES):
+            episode = keys.episode(environment, number)
+            yield f"environment {place}: episode {number}", episode
+            for name, key in of_episode(episode):
+                yield f"environment {place}: episode {number}: {name}", key
+
+
 def of_batches(run, of_batch):
     """A run that learns from whole episodes, with two networks."""
     first = keys.first_weights(run)
@@ -90,6 +112,8 @@ WAYS = {
     "Gymnasium episodes": lambda run: of_batches(run, of_gymnasium_batch),
     "functional steps": lambda run: of_steps(run, of_functional_episode),
     "Gymnasium steps": lambda run: of_steps(run, of_gymnasium_episode),
+    "functional segments": lambda run: of_segments(run, of_functional_episode),
+    "Gymnasium segments": lambda run: of_segments(run, of_gymnasium_episode),
 }
 
 

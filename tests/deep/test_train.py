@@ -10,7 +10,14 @@ import jax
 import numpy as np
 import pytest
 
-from helpers.trainings import assert_same, on_cartpole, on_two_states, table_policy
+from helpers.trainings import (
+    assert_same,
+    on_cartpole,
+    on_two_states,
+    q_on_cartpole,
+    q_on_two_states,
+    table_policy,
+)
 from mellowmax import Boltzmann, Max, Mellowmax
 from mellowmax.deep import evaluate, train
 from mellowmax.environments import tabular, two_state
@@ -88,6 +95,36 @@ def test_bins_have_the_means_of_what_single_episodes_have():
     assert on_two_states(episodes=8).solved is None
     assert (single.solved == 0).all()  # which takes a hundred episodes
     assert (on_two_states(episodes=100, runs=5, solved_return=-1e9).solved == 100).all()
+
+
+@pytest.mark.parametrize("learn", [on_cartpole, on_two_states, q_on_two_states, q_on_cartpole])
+def test_steps_are_counted_in_place_of_episodes(learn, tmp_path):
+    """A run plays the same episodes, as many as it has time for; it can be stopped and resumed."""
+    deep_q = learn in (q_on_two_states, q_on_cartpole)
+    options = {"runs": 3, "episodes": None} if deep_q else {"runs": 3}
+    result = learn(**options, steps=300)
+    played = np.isfinite(result.returns)
+    assert played.any(0).all()  # no more entries than the run with the most has
+    np.testing.assert_array_equal(played, result.lengths > 0)
+    taken = result.lengths.sum(1)
+    assert (taken <= 300).all() if deep_q else (taken >= 300).all()
+    for lengths, count in zip(result.lengths, played.sum(1), strict=True):
+        if deep_q:  # what is left is an episode that is not over
+            assert 300 - lengths.sum() <= 60
+        else:
+            assert lengths[: count - 4].sum() < 300  # a batch less would be too few
+    first = int(played.sum(1).min())
+    whole = learn(**options | {"episodes": first})
+    np.testing.assert_array_equal(whole.returns, result.returns[:, :first])
+    for steps in (90, 300):
+        resumed = learn(**options, steps=steps, checkpoint=tmp_path)
+    assert_same(resumed, result)
+
+
+@pytest.mark.parametrize("counts", [{}, {"episodes": 8, "steps": 8}])
+def test_exactly_one_of_episodes_and_steps_is_given(counts):
+    with pytest.raises(ValueError, match=r"^exactly one of `episodes` and `steps` must be given"):
+        on_two_states(**counts)
 
 
 @pytest.mark.parametrize("bin", [0, 6, 16, 1.5])
@@ -258,5 +295,5 @@ def test_a_bad_argument_is_one_sentence(arguments, message):
 
 
 def test_a_bad_learner_is_one_sentence():
-    with pytest.raises(TypeError, match=r"^`learner` must be made by `reinforce` or `dqn`, got Me"):
+    with pytest.raises(TypeError, match=r"^`learner` must be made by `reinforce`, `dqn` or `ppo`"):
         train(Mellowmax(5.0), "CartPole-v1", episodes=4)

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from mellowmax import Boltzmann, Mellowmax
-from mellowmax.deep import Network, Policy, dqn, mlp, reinforce, train
+from mellowmax.deep import Network, Policy, dqn, mlp, ppo, reinforce, train
 from mellowmax.deep.optimiser import ADAM
 from mellowmax.environments import two_state
 
@@ -27,6 +27,13 @@ Q_LEARNING = {
     "learning_starts": 20,
     "train_frequency": 3,
     "exploration_steps": 100,
+}
+
+
+SMALL = {"environments": 2, "steps": 8, "epochs": 2, "minibatches": 4}
+PPO = {
+    "small": SMALL | {"network": mlp(8, 1)},
+    "linear": {"network": mlp(1, 0)},
 }
 
 
@@ -59,6 +66,26 @@ def q_on_cartpole(softmax=Q_SOFTMAX, rate=0.01, **options):
         **options,
     }
     return train(dqn(softmax, rate, **Q_LEARNING), **options)
+
+
+def ppo_on_two_states(softmax=SOFTMAX, rate=0.01, **options):
+    """PPO in a functional environment."""
+    learner = ppo(softmax, rate, **PPO["small"])
+    options = {"environment": two_state.params(), "max_steps": 32, "steps": 320, **options}
+    return train(learner, **options)
+
+
+def ppo_on_cartpole(softmax=SOFTMAX, rate=0.01, **options):
+    """PPO in a Gymnasium environment."""
+    learner = ppo(softmax, rate, **PPO["small"])
+    options = {
+        "environment": "CartPole-v1",
+        "workers": 0,
+        "max_steps": 60,
+        "steps": 320,
+        **options,
+    }
+    return train(learner, **options)
 
 
 def assert_same(one, other, at=..., other_at=...):

@@ -110,6 +110,7 @@ def describe_model(mdp: MDP) -> Result:
 def describe_training(paths: Sequence[Path]) -> Result:
     """Describe the files of a checkpoint: the settings, and what its runs have earned so far."""
     from ..deep.checkpoint import read
+    from ..deep.description import NUMBERS
 
     every, blocks = zip(*map(read, paths), strict=True)
     text = every[0]
@@ -130,7 +131,7 @@ def describe_training(paths: Sequence[Path]) -> Result:
         name: _different(
             [block[name][..., :n] for block, n in zip(blocks, lanes, strict=True) if name in block]
         )
-        for name in ("parameters", "learning_rate", "discount", "target")
+        for name in ("parameters", *NUMBERS)
         if name in blocks[0]
     }
     parameter = f" with {_listed(numbers['parameters'])}" if numbers["parameters"] else ""
@@ -165,6 +166,15 @@ def _rows_of_learner(
     text: Mapping[str, Any], numbers: Mapping[str, list[float]]
 ) -> list[tuple[str, str]]:
     """The settings that only one of the algorithms has."""
+    if text.get("algorithm") == "ppo":
+        size = f"{text['steps']} steps of {text['environments']} environments"
+        often = f"{text['epochs']} epochs in {text['minibatches']} minibatches"
+        weights = [f"{name} {_listed(numbers[name])}" for name in ("clip", "entropy", "value")]
+        return [
+            ("segment", f"{size}, {often}"),
+            ("advantages", f"generalised, trace {_listed(numbers['trace'])}"),
+            ("loss", ", ".join(weights)),
+        ]
     if text.get("algorithm") != "dqn":
         return [("batch", f"{text['batch']} episodes, baseline {text['baseline']}")]
     target = "none"

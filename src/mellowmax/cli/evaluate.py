@@ -85,7 +85,7 @@ def evaluate(
         with progress_unless(quiet) as report:
 
             def callback(progress: deep.EvaluateProgress) -> None:
-                report(progress.episodes / progress.total, pace(progress))
+                report(progress.share, pace(progress))
 
             evaluation = deep.evaluate(
                 saved.policy,

@@ -110,8 +110,12 @@ class _EpisodeProgress(Protocol):
         """The number of episodes so far, including those from before a command was resumed."""
 
     @property
-    def total(self) -> int:
-        """The number of episodes at the end."""
+    def total(self) -> int | None:
+        """The number of episodes at the end; None if nobody knows."""
+
+    @property
+    def share(self) -> float:
+        """The part that is done, from 0 to 1."""
 
     @property
     def mean_return(self) -> float:
@@ -139,15 +143,17 @@ class Pace(Generic[_ProgressT]):
 
     def __call__(self, progress: _ProgressT) -> str:
         """The numbers, and the time left as far as it can be told."""
-        text = f"{progress.episodes} of {progress.total} episodes"
+        of_all = "" if progress.total is None else f" of {progress.total}"
+        text = f"{progress.episodes}{of_all} episodes"
         if progress.episodes:
             text += f", mean return {progress.mean_return:.4g}"
         first = self.first = self.first or progress
         since = progress.episodes - first.episodes
         if since == 0:
             return text
-        self.rate = since / max(progress.seconds - first.seconds, 1e-9)
-        left = time_left((progress.total - progress.episodes) / self.rate)
+        seconds = max(progress.seconds - first.seconds, 1e-9)
+        self.rate = since / seconds
+        left = time_left(seconds * (1 - progress.share) / max(progress.share - first.share, 1e-9))
         return f"{text}, {self.rate:.3g} episodes/s, {left}"
 
 

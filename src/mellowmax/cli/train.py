@@ -1,4 +1,4 @@
-"""`mellowmax train`: a network by REINFORCE or deep Q-learning, with its learning curve at the end.
+"""`mellowmax train`: a network by one of the learners, with its learning curve at the end.
 
 OUT/runs-*.npz                  the checkpoint, from which the same command resumes
 OUT/episodes.csv                every episode that was played
@@ -62,8 +62,22 @@ ALGORITHMS = {
         "last_epsilon",
         "exploration_steps",
     ),
+    "ppo": (
+        "trace",
+        "environments",
+        "segment",
+        "epochs",
+        "minibatches",
+        "clip",
+        "entropy",
+        "value",
+    ),
 }
 """The options that only one of the algorithms has."""
+OPTIONS = {"segment": "steps"}
+"""Options that have another name than the library's argument: `--steps` are those of a run."""
+EPISODES, STEPS = 2000, 100_000
+"""How long a run is by default: that of `ppo` in steps."""
 
 
 def _option(help: str, default: str = "") -> typer.models.OptionInfo:
@@ -82,14 +96,20 @@ def train(
     softmax: Annotated[
         str,
         typer.Option(
-            help=f"The last layer of reinforce, the operator in dqn's targets: {SOFTMAX_NAMES}.",
+            help="The last layer of reinforce and ppo, the operator in dqn's targets: "
+            f"{SOFTMAX_NAMES}.",
             autocompletion=completion(KINDS),
         ),
     ] = "mellowmax",
     parameter: Parameter = None,
     episodes: Annotated[
-        int, typer.Option(help="Episodes of each run; for reinforce, a multiple of the batch.")
-    ] = 2000,
+        int | None,
+        _option("Episodes of each run; for reinforce, a multiple of the batch.", f"{EPISODES}"),
+    ] = None,
+    steps: Annotated[
+        int | None,
+        _option("Steps of each run, in place of episodes.", f"{STEPS} for ppo"),
+    ] = None,
     runs: Annotated[int, typer.Option(help="How many runs to train in parallel.")] = 1,
     seed: Seed = 0,
     out: Annotated[
@@ -100,15 +120,18 @@ def train(
         ),
     ] = Path("training"),
     learning_rate: Annotated[
-        float | None, _option("The learning rate of Adam.", "0.005 for reinforce, 0.001 for dqn")
+        float | None,
+        _option(
+            "The learning rate of Adam.", "0.005 for reinforce, 0.001 for dqn, 0.00025 for ppo"
+        ),
     ] = None,
     discount: Annotated[float, typer.Option(help="The discount, from 0 to 1.")] = 0.99,
     hidden: Annotated[
         int | None,
-        _option("Units of a hidden layer.", "16 for reinforce, 64 for dqn"),
+        _option("Units of a hidden layer.", "16 for reinforce, 64 for dqn, 64 for ppo"),
     ] = None,
     depth: Annotated[
-        int | None, _option("The number of hidden layers.", "1 for reinforce, 2 for dqn")
+        int | None, _option("The number of hidden layers.", "1 for reinforce, 2 for dqn, 2 for ppo")
     ] = None,
     batch: Annotated[int | None, _option("reinforce: episodes in an update.", "10")] = None,
     baseline: Annotated[
@@ -152,28 +175,50 @@ def train(
     exploration_steps: Annotated[
         int | None, _option("dqn: steps from the first epsilon to the last.", "5000")
     ] = None,
+    trace: Annotated[
+        float | None, _option("ppo: the lambda of generalised advantages, from 0 to 1.", "0.95")
+    ] = None,
+    environments: Annotated[
+        int | None, _option("ppo: environments that a run plays in, side by side.", "4")
+    ] = None,
+    segment: Annotated[
+        int | None, _option("ppo: steps of each environment in an update.", "128")
+    ] = None,
+    epochs: Annotated[
+        int | None, _option("ppo: how often an update goes through its steps.", "4")
+    ] = None,
+    minibatches: Annotated[int | None, _option("ppo: minibatches of an epoch.", "4")] = None,
+    clip: Annotated[
+        float | None, _option("ppo: how far a probability may move, as a share.", "0.2")
+    ] = None,
+    entropy: Annotated[float | None, _option("ppo: the weight of the entropy.", "0.01")] = None,
+    value: Annotated[float | None, _option("ppo: the weight of the critic's loss.", "0.5")] = None,
     max_steps: MaxSteps = None,
     workers: Workers = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    """Train a network by REINFORCE or by deep Q-learning.
+    """Train a network by REINFORCE, by deep Q-learning or by PPO.
 
     Example: mellowmax train CartPole-v1 --parameter 5 --out cart
 
     Example: mellowmax train CartPole-v1 --algorithm dqn --parameter 5 --episodes 300 --out deep
 
+    Example: mellowmax train CartPole-v1 --algorithm ppo --parameter 2 --steps 50000 --out ppo
+
     The directory gets a checkpoint, `episodes.csv` with every episode, and the learning curve as
     `learning_curve.svg` and `.png`. After Ctrl-C or a kill, the same command resumes from the
-    checkpoint and ends with the same numbers. With more `--episodes` it trains further. The exit
-    code is 0 when all episodes are played, 1 if training diverges or an environment fails, 2 for a
-    wrong argument, 74 for a full disk, 130 after Ctrl-C.
+    checkpoint and ends with the same numbers. With more `--episodes` or `--steps` it trains
+    further. The exit code is 0 when all of them are played, 1 if training diverges or an
+    environment fails, 2 for a wrong argument, 74 for a full disk, 130 after Ctrl-C.
     """
     given = {name: value for name, value in locals().items() if value is not None}
     remark = RESUMES.format(out)
     with errors_in_one_sentence((RuntimeError, FloatingPointError)):
         chosen = _options_of(algorithm, given)
+        if episodes is None and steps is None:
+            episodes, steps = (None, STEPS) if algorithm == "ppo" else (EPISODES, None)
         last_layer = choose_softmax(softmax, parameter)
         check_directory("--out", out, FILES, _is_training, force=force)
         keep_compiled_programs()
@@ -187,13 +232,14 @@ def train(
             with progress_unless(quiet) as report:
 
                 def callback(progress: deep.TrainProgress) -> bool:
-                    report(progress.episodes / progress.total, pace(progress))
+                    report(progress.share, pace(progress))
                     return stop.is_set()
 
                 result = deep.train(
                     learner,
                     environment,
                     episodes=episodes,
+                    steps=steps,
                     runs=runs,
                     seed=seed,
                     max_steps=max_steps,
@@ -206,7 +252,7 @@ def train(
                 ("environment", environment),
                 ("algorithm", algorithm),
                 ("softmax", str(learner.softmax)),
-                *_rows(result, pace),
+                *_rows(result, pace, steps),
                 ("written", str(out)),
             ]
             data = {
@@ -215,6 +261,7 @@ def train(
                 "softmax": str(learner.softmax),
                 "runs": runs,
                 "episodes": episodes,
+                "steps": steps,
                 "played": [len(run) for run in _returns(result)],
                 "mean_returns": _last_means(result),
                 "episodes_per_second": _rate(pace),
@@ -222,7 +269,8 @@ def train(
             }
             print_result(Result(rows, data), as_json=as_json, quiet=quiet)
             title = f"{environment}, {learner.softmax}"
-            draw(out / "learning_curve.svg", _returns(result), learner.batch, softmax, title)
+            if all(map(len, _returns(result))):
+                draw(out / "learning_curve.svg", _returns(result), learner.batch, softmax, title)
     if stop.is_set():
         exit_interrupted(remark)
 
@@ -240,19 +288,19 @@ def _options_of(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
                 rule = f"`{name}` must not be given for {algorithm}, since it is of {other}"
                 raise ValueError(f"{rule}; got {given[name]}")
     names = ("learning_rate", *ALGORITHMS[algorithm])
-    return {name: given[name] for name in names if name in given}
+    return {OPTIONS.get(name, name): given[name] for name in names if name in given}
 
 
 def _with_layers(
-    learner: deep.Reinforce | deep.Dqn, given: Mapping[str, Any]
-) -> deep.Reinforce | deep.Dqn:
+    learner: deep.Reinforce | deep.Dqn | deep.Ppo, given: Mapping[str, Any]
+) -> deep.Reinforce | deep.Dqn | deep.Ppo:
     """A learner whose network has the sizes that were given."""
     from ..deep.network import Mlp, mlp
 
     usual = learner.network
     assert isinstance(usual, Mlp)
-    sizes = {name: given.get(name, getattr(usual, name)) for name in ("hidden", "depth")}
-    return dataclasses.replace(learner, network=mlp(**sizes))
+    sizes = {name: given[name] for name in ("hidden", "depth") if name in given}
+    return dataclasses.replace(learner, network=mlp(**dataclasses.asdict(usual) | sizes))
 
 
 def _is_training(out: Path) -> bool:
@@ -278,17 +326,21 @@ def _rate(pace: Pace[deep.TrainProgress]) -> float | None:
     return pace.first.played / pace.first.seconds
 
 
-def _rows(result: deep.DeepResult, pace: Pace[deep.TrainProgress]) -> list[tuple[str, str]]:
+def _rows(
+    result: deep.DeepResult, pace: Pace[deep.TrainProgress], steps: int | None
+) -> list[tuple[str, str]]:
     """The results of a training, as names and texts."""
     runs, episodes = result.returns.shape
     returns, ends = _returns(result), _last_means(result)
+    if not ends:
+        return [("runs", str(runs)), ("episodes", "none has ended")]
     mean = f"{np.mean(ends):.4g}"
     if len(ends) > 1:
         mean += f", standard error {np.std(ends, ddof=1) / len(ends) ** 0.5:.2g}"
     last = min(LAST, max(map(len, returns)))
-    played = f"{sum(map(len, returns))} of {runs * episodes}"
-    first = pace.first
-    if before := result.lengths.size if first is None else first.episodes - first.played:
+    first, count = pace.first, sum(map(len, returns))
+    played = f"{count} of {runs * episodes}" if steps is None else f"{count}"
+    if before := count if first is None else first.episodes - first.played:
         played += f", {before} of them from before"
     speed = "nothing was left to play"
     if (rate := _rate(pace)) is not None:

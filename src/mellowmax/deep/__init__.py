@@ -31,11 +31,13 @@ with needed_by("mellowmax.deep", "jax"):
     from .episodes import Episodes, Round
     from .evaluate import EvaluateProgress, Evaluation, evaluate, watch
     from .network import HeldTemperature, Network, Policy, mlp
+    from .ppo import Ppo, PpoState, ppo
     from .progress import TrainProgress
     from .reinforce import Reinforce, ReinforceState, reinforce
     from .replay import Replay, Transitions
     from .result import DeepResult
     from .saved_policy import SavedPolicy, load_policy
+    from .segments import Segment
     from .train import train
     from .trainable import Trainable
 
@@ -51,12 +53,15 @@ __all__ = [
     "HeldTemperature",
     "Network",
     "Policy",
+    "Ppo",
+    "PpoState",
     "Reinforce",
     "ReinforceState",
     "Replay",
     "Rollouts",
     "Round",
     "SavedPolicy",
+    "Segment",
     "TrainProgress",
     "Trainable",
     "Transitions",
@@ -65,6 +70,7 @@ __all__ = [
     "evaluate",
     "load_policy",
     "mlp",
+    "ppo",
     "reinforce",
     "train",
     "watch",

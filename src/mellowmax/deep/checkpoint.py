@@ -23,7 +23,7 @@ from .._common import npz
 from .._common.schema import Field, json_object, matching
 from .._common.shown import shown
 from .._typing import PyTree
-from .description import KINDS, Description, differences, parameter_names
+from .description import ALGORITHMS, KINDS, NUMBERS, Description, differences, parameter_names
 from .log import EpisodeLog
 from .reinforce import FORMER_BASELINES, ReinforceState
 
@@ -34,13 +34,12 @@ RULE = "`checkpoint` must be of a training with the same settings"
 SCHEMA = {
     "settings": Field("text"),
     "parameters": Field("number", "P W"),
-    "learning_rate": Field("number", "W", optional=True),
-    "discount": Field("number", "W"),
-    "target": Field("number", "W", optional=True),
+    **{name: Field("number", "W", optional=name != "discount") for name in NUMBERS},
     "others": Field("number", "O W"),
     "keys": Field("whole number", "W 2"),
     "numbers": Field("whole number", "W"),
     "done": Field("whole number", "R", least=0),
+    "taken": Field("whole number", "R", least=0, optional=True),
     "last": Field("number", "R"),
     "returns": Field("number", "R B"),
     "lengths": Field("number", "R B"),
@@ -56,7 +55,7 @@ SETTINGS = {
     "softmax": Field("text"),
     "parameters": Field("text", "P", optional=True),
     "environment": Field("text"),
-    "algorithm": Field("text", among=("reinforce", "dqn"), optional=True),
+    "algorithm": Field("text", among=("reinforce", *ALGORITHMS), optional=True),
     "observations": SIZE,
     "actions": SIZE,
     "bin": SIZE,
@@ -72,6 +71,7 @@ and its arrays: the path within the module of each, its dtype and its shape."""
 OF_ALGORITHM = {
     "reinforce": {"batch": SIZE, "baseline": Field("text")},
     "dqn": {"minibatch": SIZE, "train_frequency": SIZE, "capacity": SIZE},
+    "ppo": {"environments": SIZE, "steps": SIZE, "epochs": SIZE, "minibatches": SIZE},
 }
 """The settings of one algorithm."""
 
@@ -117,6 +117,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """
     with npz.reading(path, KIND, SCHEMA) as fields:
         settings, fields = _with_present_names(_settings(fields), fields)
+        if "taken" not in fields:  # of mellowmax 0.1, which counted episodes alone
+            fields["taken"] = fields["lengths"].sum(1, dtype=np.int64)
         _check_log(settings, fields)
         _check_states(settings, fields)
         count = len(parameter_names(settings))
@@ -231,14 +233,18 @@ def load(path: Path, description: Description, initial: BlockState) -> BlockStat
         initial: the state that it would begin with.
 
     Raises:
-        ValueError: for a file of another training, or one with more episodes.
+        ValueError: for a file of another training, or one with more episodes or steps.
     """
     _, fields = read(path)
     _check_same(path, fields, description, initial)
-    played, wanted = int(fields["done"].max()) * initial.log.batch, initial.log.episodes
-    if played > wanted:
-        rule = "`episodes` must be no fewer than the checkpoint has"
-        raise ValueError(f"{rule}, got {wanted} where {str(path)!r} has {played}")
+    log = initial.log
+    for name, wanted, there in (
+        ("episodes", log.episodes, int(fields["done"].max()) * log.batch),
+        ("steps", log.steps, int(fields["taken"].min())),
+    ):
+        if wanted is not None and there > wanted:
+            rule = f"`{name}` must be no fewer than the checkpoint has"
+            raise ValueError(f"{rule}, got {wanted} where {str(path)!r} has {there}")
     leaves, tree = jax.tree.flatten((initial.states, initial.playing))
     pairs = zip(map(jnp.asarray, _states(fields)), leaves, strict=True)
     whole = [x if len(x) == len(y) else y.at[: len(x)].set(x) for x, y in pairs]

@@ -24,12 +24,15 @@ from .environment import PlayableEnvironment, name_of, observation_of
 from .learner import Learner
 from .log import EpisodeLog
 from .network import HeldTemperature, Mlp
+from .ppo import Ppo
 from .reinforce import Reinforce
 from .trainable import MakeNetwork, form_of
 
 __all__ = [
+    "ALGORITHMS",
     "KINDS",
     "LONGEST",
+    "NUMBERS",
     "Description",
     "describe",
     "differences",
@@ -48,7 +51,9 @@ KINDS: dict[str, type[Softmax]] = {
 }
 """The softmaxes of the library by the names of their classes, by which files name them; other
 softmaxes have their full names."""
-NUMBERS = ("learning_rate", "discount", "target")
+ALGORITHMS = {"dqn": Dqn, "ppo": Ppo}
+"""The kinds of learners by their names in files, but for REINFORCE, which had none at first."""
+NUMBERS = ("learning_rate", "discount", "target", "trace", "clip", "entropy", "value")
 """The numbers of a learner that each run has, apart from the softmax's parameters."""
 Description: TypeAlias = dict[str, str | npt.NDArray[Any]]
 """The settings of a training as text (JSON), and the numbers of each of its lanes as arrays."""
@@ -88,8 +93,9 @@ def describe(
         "solved_return": log.solved_return,
     }
     known, more = _parts(learners)
-    if isinstance(known, Dqn):
-        text["algorithm"] = "dqn"
+    for name, kind in ALGORITHMS.items():
+        if isinstance(known, kind):
+            text["algorithm"] = name
     apart = {"softmax", "optimiser", *NUMBERS}
     names = [field.name for field in dataclasses.fields(known)]
     for name in names:
@@ -134,13 +140,13 @@ def leaves_of(module: PyTree) -> list[str]:
     ]
 
 
-def _parts(learners: Learner) -> tuple[Reinforce | Dqn, list[Any]]:
+def _parts(learners: Learner) -> tuple[Reinforce | Dqn | Ppo, list[Any]]:
     """The learner of the library within a learner, and the other fields around it."""
-    if isinstance(learners, Reinforce | Dqn):
+    if isinstance(learners, Reinforce | Dqn | Ppo):
         return learners, []
     assert dataclasses.is_dataclass(learners)
     parts = [getattr(learners, field.name) for field in dataclasses.fields(learners)]
-    (known,) = (part for part in parts if isinstance(part, Reinforce | Dqn))
+    (known,) = (part for part in parts if isinstance(part, Reinforce | Dqn | Ppo))
     return known, [part for part in parts if part is not known]
 
 

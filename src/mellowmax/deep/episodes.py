@@ -104,8 +104,8 @@ class Round(NamedTuple):
     """What all lanes have learned by now."""
     playing: PyTree = None
     """The episodes that are still under way, if the player can be stopped within an episode."""
-    steps: int = 0
-    """How many steps of runs were played."""
+    steps: npt.NDArray[np.int64] | None = None
+    """`[lanes]`: how many steps of its run each lane has played."""
 
 
 def _returns_step_by_step(discounts: jax.Array, rewards: jax.Array) -> jax.Array:

@@ -48,6 +48,11 @@ class EvaluateProgress:
     seconds: float
     """The time since the start."""
 
+    @property
+    def share(self) -> float:
+        """The part of the evaluation that is done, from 0 to 1."""
+        return self.episodes / self.total
+
 
 def evaluate(
     policy: Policy,

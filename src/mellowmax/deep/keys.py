@@ -9,11 +9,16 @@ something begin at 0, and branches that exist once have the last numbers of 32 b
     +-- run [number, from 0 up; an evaluation has lanes from 2^32 - 1 down]      run_keys
         |
         +-- first weights [2^32 - 1]                                             first_weights
-        |   +-- REINFORCE: the networks of the policy [0] and the baseline [1]   networks
+        |   +-- REINFORCE, PPO: the networks of the policy [0] and of the
+        |   |   baseline or critic [1]                                           networks
         |   +-- a layer of a network [number]                                    layers
         |
         +-- learning from steps [2^32 - 2]                                       learning
         |   +-- minibatch [steps that the run has taken]                         minibatch
+        |
+        +-- learning from segments [2^32 - 2]                                    learning
+        |   +-- segment [number]                                                 segment
+        |       +-- order of the steps in an epoch [number]                      epoch
         |
         +-- batch [number], of a learner of whole episodes                       batches
         |   |
@@ -27,6 +32,9 @@ something begin at 0, and branches that exist once have the last numbers of 32 b
         |       +-- some steps [number]                                          actions
         |
         +-- episode [number], of a learner of single steps                       episode
+        |
+        +-- environment [number], of a learner of segments                       environments
+            +-- episode [number]                                                 episode
 
     episode
     +-- functional: reset [0]                                                    reset
@@ -58,6 +66,7 @@ __all__ = [
     "action",
     "actions",
     "batches",
+    "environments",
     "episode",
     "episodes",
     "epoch",
@@ -72,6 +81,7 @@ __all__ = [
     "reset",
     "run_keys",
     "seeds",
+    "segment",
     "step",
 ]
 
@@ -97,7 +107,7 @@ def layers(network: jax.Array, count: int) -> jax.Array:
 
 
 def learning(run: jax.Array) -> jax.Array:
-    """The key of all that is random in learning from single steps."""
+    """The key of all that is random in learning from single steps or from segments."""
     return jax.random.fold_in(run, LEARNING)
 
 
@@ -111,6 +121,16 @@ def minibatch(of_learning: jax.Array, steps: jax.Array) -> jax.Array:
     return jax.random.fold_in(of_learning, steps)
 
 
+def segment(of_learning: jax.Array, number: jax.Array) -> jax.Array:
+    """The key of all that is random in learning from a segment.
+
+    Args:
+        of_learning: `learning(run)`.
+        number: of the segment.
+    """
+    return jax.random.fold_in(of_learning, number)
+
+
 def batches(runs: jax.Array, numbers: jax.Array) -> jax.Array:
     """The keys of a batch of each run, `[runs]`, from the numbers of the batches."""
     return jax.vmap(jax.random.fold_in)(runs, numbers)
@@ -122,10 +142,10 @@ def learning_batch(batch: jax.Array) -> jax.Array:
 
 
 def epoch(of_learning: jax.Array, number: jax.Array) -> jax.Array:
-    """The key that shuffles the steps of a batch for an epoch.
+    """The key that shuffles the steps of a batch or of a segment for an epoch.
 
     Args:
-        of_learning: `learning_batch(batch)`.
+        of_learning: `learning_batch(batch)`, or the key of the segment.
         number: of the epoch.
     """
     return jax.random.fold_in(of_learning, number)
@@ -136,8 +156,19 @@ def episodes(batch: jax.Array, count: int) -> jax.Array:
     return jax.random.split(batch, count)
 
 
+def environments(run: jax.Array, count: int) -> jax.Array:
+    """The keys of the environments of a learner of segments, `[count]`."""
+    numbers = jnp.arange(count, dtype=jnp.uint32)
+    return jax.vmap(jax.random.fold_in, (None, 0))(run, numbers)
+
+
 def episode(run: jax.Array, number: jax.Array) -> jax.Array:
-    """The key of an episode of a learner of single steps."""
+    """The key of an episode of a learner of single steps, or of one of segments.
+
+    Args:
+        run: the key of the run; of a learner of segments that of one of its environments.
+        number: of the episode.
+    """
     return jax.random.fold_in(run, number)
 
 

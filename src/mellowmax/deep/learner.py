@@ -24,12 +24,14 @@ class Learner(Protocol):
     and may be arrays: each run of a training has its own. All else is static.
 
     A learner of whole episodes has `update(state, episodes, key)`. A learner of single steps has
-    `act(network, step, uniform, observation)` and `learn(state, key, stepped)`, as in `Dqn`.
+    `act(network, step, uniform, observation)` and `learn(state, key, stepped)`, as in `Dqn`. A
+    learner of segments has `update(state, segment, key)`, and says how many `environments` play and
+    how many `steps` of each a segment has.
     """
 
     @property
-    def learns_from(self) -> Literal["episodes", "steps"]:
-        """Does it learn from whole episodes, or from single steps while it plays?"""
+    def learns_from(self) -> Literal["episodes", "steps", "segments"]:
+        """Does it learn from whole episodes, from single steps while it plays, or from segments?"""
 
     @property
     def softmax(self) -> Softmax:

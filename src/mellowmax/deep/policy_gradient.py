@@ -13,12 +13,14 @@ import jax.numpy as jnp
 import numpy.typing as npt
 from jax import lax
 
-from ..softmax import Softmax
+from .._common import checks
+from ..softmax import EpsilonGreedy, Max, Mean, Softmax
 from .episodes import CHUNK, Episodes
 from .network import Policy
 from .optimiser import Weights
 
 __all__ = [
+    "check_last_layer",
     "error",
     "in_chunks",
     "leave_one_out_mean",
@@ -31,6 +33,20 @@ __all__ = [
 STEPS, ACCELERATOR_STEPS = 32, 256
 """A gradient is computed for this many steps of all episodes at a time. Every `padded_length` is a
 multiple of them."""
+
+
+def check_last_layer(softmax: object, learner: str) -> None:
+    """Raise unless an object is a softmax whose policy can be the last layer of a network.
+
+    Args:
+        softmax: the object.
+        learner: the name of the algorithm.
+    """
+    checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(8.0)")
+    if isinstance(softmax, Max | Mean | EpsilonGreedy):
+        rule = "`softmax` must have a policy that changes with the network's weights, smoothly"
+        reason = f"whose gradient is 0 wherever it exists, so that {learner} learns nothing"
+        raise ValueError(f"{rule}; got {softmax!r}, {reason}")
 
 
 def n_steps(episodes: Episodes) -> jax.Array:

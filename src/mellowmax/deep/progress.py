@@ -21,11 +21,13 @@ class TrainProgress:
 
     episodes: int
     """The number of episodes of all runs so far, including those of a resumed checkpoint."""
-    total: int
-    """The number of episodes of all runs at the end."""
+    total: int | None
+    """The number of episodes of all runs at the end; None if steps are counted."""
+    share: float
+    """The part of the training that is done, from 0 to 1."""
     mean_return: float
     """The mean return of the last batch of each run that has played one; NaN if none has. A batch
-    of `dqn` is an episode."""
+    of `dqn` or `ppo` is an episode."""
     seconds: float
     """The time since the start."""
     played: int
@@ -53,7 +55,9 @@ class ProgressReporter:
         logs: Sequence[EpisodeLog],
     ) -> None:
         self._callback, self._logs = callback, logs
-        self._total = sum(len(log.done) * log.episodes for log in logs)
+        counts = [log.episodes for log in logs for _ in log.done]
+        self._total = None if None in counts else sum(filter(None, counts))
+        self._runs = [len(log.done) for log in logs]
         self._steps = self._computed = 0
         self._before = self._count()
         self._since = time.monotonic()
@@ -87,6 +91,7 @@ class ProgressReporter:
         return TrainProgress(
             episodes=episodes,
             total=self._total,
+            share=float(np.average([log.share for log in self._logs], weights=self._runs)),
             mean_return=float(last.mean()) if last.size else math.nan,
             seconds=time.monotonic() - self._since,
             played=episodes - self._before,

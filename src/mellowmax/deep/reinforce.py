@@ -32,7 +32,7 @@ from .._common.discount import DEFAULT
 from .._common.former_names import former_argument
 from .._rows.arguments import check_parameter
 from .._typing import ArrayLike, PyTree
-from ..softmax import EpsilonGreedy, Max, Mean, Mellowmax, Softmax
+from ..softmax import Mellowmax, Softmax
 from . import keys
 from .episodes import Episodes
 from .learner import STATIC
@@ -40,6 +40,7 @@ from .network import HeldTemperature, Policy, mlp
 from .observation import as_shapes, vector
 from .optimiser import ADAM, Weights, learning_rate_for, step
 from .policy_gradient import (
+    check_last_layer,
     error,
     in_chunks,
     leave_one_out_mean,
@@ -324,11 +325,7 @@ def reinforce(
         Williams, "Simple statistical gradient-following algorithms for connectionist reinforcement
         learning" (1992).
     """
-    checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(8.0)")
-    if isinstance(softmax, Max | Mean | EpsilonGreedy):
-        rule = "`softmax` must have a policy that changes with the network's weights, smoothly"
-        reason = "whose gradient is 0 wherever it exists, so that REINFORCE learns nothing"
-        raise ValueError(f"{rule}; got {softmax!r}, {reason}")
+    check_last_layer(softmax, "REINFORCE")
     if not through_temperature:
         if type(softmax) is not Mellowmax or softmax.prior is not None:
             rule = "`through_temperature` must be True for a softmax other than Mellowmax(omega)"

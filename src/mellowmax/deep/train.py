@@ -40,6 +40,7 @@ from .learner import Learner
 from .log import EpisodeLog
 from .play import player_of
 from .play.player import WIDTH
+from .ppo import Ppo
 from .progress import ProgressReporter, TrainProgress
 from .reinforce import Reinforce
 from .result import DeepResult
@@ -52,10 +53,11 @@ IN_FLIGHT = 2
 
 
 def train(
-    learner: Reinforce | Dqn | Learner,
+    learner: Reinforce | Dqn | Ppo | Learner,
     environment: Environment,
     *,
-    episodes: int,
+    episodes: int | None = None,
+    steps: int | None = None,
     runs: int | Sequence[int] = 1,
     seed: int | Key = 0,
     max_steps: int | None = None,
@@ -75,13 +77,17 @@ def train(
     was stopped and resumed.
 
     Args:
-        learner: from `reinforce` or `dqn`.
+        learner: from `reinforce`, `dqn` or `ppo`.
         environment: the parameters of a functional environment of the library, such as
             `taxi.params()` of `mellowmax.environments`, or an `MDP`; the id of a Gymnasium
             environment with discrete actions, or a function without arguments that makes one; or a
             `FunctionalEnvironment` of your own functions, a `GymnasiumEnvironment`, a
             `VectorEnvironment`, or an object that plays its own episodes as `Rollouts` do.
-        episodes: episodes of each run; for `reinforce`, a multiple of the learner's batch.
+        episodes: episodes of each run; for `reinforce`, a multiple of the learner's batch. None if
+            `steps` are given, as they must be for `ppo`.
+        steps: steps of each run, unfinished episodes included. A run of `reinforce` ends with the
+            batch in which it has taken that many, one of `ppo` with the segment. None if `episodes`
+            are given.
         runs: how many, or their numbers.
         seed: a whole number, a JAX key, or keys that broadcast to the grid of settings.
         max_steps: the step limit of an episode; None for the environment's own, or 1000.
@@ -91,8 +97,8 @@ def train(
         solved_return: record when the mean return of the last 100 episodes first exceeds this;
             None for no record.
         workers: how many processes the Gymnasium environments of 32 runs are spread over, for `dqn`
-            that of one run; 0 for this process, None for what suits the cores. The classes above
-            have their own.
+            and `ppo` those of one run; 0 for this process, None for what suits the cores. The
+            classes above have their own.
         devices: the devices that share the runs; None for all that this process has.
             `jax.devices()` includes those of other processes that `jax.distributed` has joined:
             each of them trains the runs of its own devices, and all of them return the whole
@@ -101,11 +107,13 @@ def train(
             whose checkpoint is there is resumed. A kill loses only the last seconds. No other
             process can train in the same directory at the same time.
         seconds_between_checkpoints: how often a checkpoint is written.
-        callback: is called after each batch of episodes, for `dqn` every few hundred steps. If it
-            returns True, training stops; the episodes that were not played have the return NaN.
+        callback: is called after each batch of episodes, for `dqn` every few hundred steps, for
+            `ppo` after each segment. If it returns True, training stops; the episodes that were not
+            played have the return NaN.
 
     Returns:
-        The returns and lengths of all episodes, and the policies.
+        The returns and lengths of all episodes, and the policies. If steps are counted, runs have
+        different numbers of episodes: what one has fewer than another is NaN.
 
     Raises:
         TypeError: for an argument of the wrong kind.
@@ -121,8 +129,11 @@ def train(
         >>> train(reinforce(Boltzmann(5.0)), "CartPole-v1", episodes=20, runs=3, workers=0)
         DeepResult(returns=(3, 20), lengths=(3, 20))
     """
-    checks.instance("learner", learner, Learner, "made by `reinforce` or `dqn`")
-    n_episodes, bin = _check_sizes(episodes, bin, learner.batch)
+    checks.instance("learner", learner, Learner, "made by `reinforce`, `dqn` or `ppo`")
+    n_episodes, n_steps, bin = _check_sizes(episodes, steps, bin, learner.batch)
+    if n_steps is None and learner.learns_from == "segments":
+        rule = "`steps` must be given for `ppo`, whose episodes end several at a time"
+        raise ValueError(f"{rule}, got `episodes` of {episodes}")
     if solved_return is not None:
         checks.real("solved_return", solved_return)
     pause = checks.real(
@@ -157,6 +168,7 @@ def train(
         batch=learner.batch,
         bin=bin,
         solved_return=solved_return,
+        steps=n_steps,
     )
     with contextlib.ExitStack() as held:
         checkpoints = None
@@ -178,8 +190,19 @@ def train(
     return _shaped(result, (*settings, len(numbers)))
 
 
-def _check_sizes(episodes: int, bin: int, batch: int) -> tuple[int, int]:
-    """The episodes of a run and of a bin, if whole batches and whole bins make them up."""
+def _check_sizes(
+    episodes: int | None, steps: int | None, bin: int, batch: int
+) -> tuple[int | None, int | None, int]:
+    """The episodes or the steps of a run, and the episodes of a bin, in whole batches and bins."""
+    if (episodes is None) == (steps is None):
+        rule = "exactly one of `episodes` and `steps` must be given"
+        raise ValueError(f"{rule}, got {episodes!r} and {steps!r}")
+    if episodes is None:
+        n_steps, bin = checks.whole("steps", steps, 1), checks.whole("bin", bin, 1)
+        if bin != 1 and bin % batch:
+            rule = f"`bin` must be 1, or a multiple of the batch of {batch}"
+            raise ValueError(f"{rule}, got {bin}")
+        return None, n_steps, bin
     n_episodes = checks.whole("episodes", episodes, batch)
     if n_episodes % batch:
         rule = f"`episodes` must be a multiple of the batch of {batch}"
@@ -188,7 +211,7 @@ def _check_sizes(episodes: int, bin: int, batch: int) -> tuple[int, int]:
     if bin != 1 and (bin % batch or n_episodes % bin):
         rule = f"`bin` must be 1, or a multiple of the batch of {batch} that divides"
         raise ValueError(f"{rule} the {episodes} episodes, got {bin}")
-    return n_episodes, bin
+    return n_episodes, None, bin
 
 
 def _shares(lanes: int, width: int, devices: Sequence[jax.Device]) -> list[tuple[int, jax.Device]]:
@@ -204,7 +227,7 @@ def _shares(lanes: int, width: int, devices: Sequence[jax.Device]) -> list[tuple
 
 def _workers(learner: Learner, runs: int) -> int:
     """The number of processes of a block's Gymnasium environments, if `workers` is None."""
-    if learner.learns_from == "steps":  # one run takes one step at a time
+    if learner.learns_from != "episodes":  # a block is one run
         return min(1, runs - 1)
     return max(1, cores() // min(IN_FLIGHT * cores(), -(-runs // WIDTH)))
 
@@ -223,22 +246,28 @@ def _gather(workers: list[Worker], lanes: int, owners: Integers) -> DeepResult:
         lanes: the number of lanes of all blocks.
         owners: the number of the process that each lane was trained by.
     """
+    alone = (owners == jax.process_index()).all()
+
+    def of_all(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The arrays of all processes, with an axis of them first."""
+        if alone:
+            return array[None]
+        from jax.experimental.multihost_utils import process_allgather
+
+        return np.asarray(process_allgather(array))
 
     def joined(*parts: npt.NDArray[Any]) -> npt.NDArray[Any]:
         whole = np.zeros((lanes, *parts[0].shape[1:]), parts[0].dtype)
         for worker, part in zip(workers, parts, strict=True):
             whole[worker.first : worker.first + worker.runs] = part
-        if (owners == jax.process_index()).all():
-            return whole
-        from jax.experimental.multihost_utils import process_allgather
-
-        return np.asarray(process_allgather(whole))[owners, np.arange(lanes)]
+        return whole if alone else of_all(whole)[owners, np.arange(lanes)]
 
     logs = [worker.state.log for worker in workers]
     asked = logs[0].solved_return is not None
+    most = int(of_all(np.array(max(log.entries for log in logs))).max())
     return DeepResult(
-        joined(*(log.mean_returns() for log in logs)),
-        joined(*(log.mean_lengths() for log in logs)),
+        joined(*(log.mean_returns(most) for log in logs)),
+        joined(*(log.mean_lengths(most) for log in logs)),
         joined(*(log.solved for log in logs)) if asked else None,
         jax.tree.map(joined, *(worker.policies() for worker in workers)),
     )

@@ -85,7 +85,7 @@ class Worker:
             self.learners = jax.tree.map(jnp.asarray, learners)
             self.keys = run_keys(jnp.asarray(data), jnp.asarray(numbers))
             states = first_states(self.learners, self.keys, player.environment)
-            playing = player.begin(self.keys)
+            playing = player.begin(self.keys, self.learners)
             self.state = BlockState(states, empty_log(self.runs), first, playing)
             if checkpoints is not None:
                 self.path = block_path(checkpoints.directory, first)
@@ -110,7 +110,8 @@ class Worker:
             try:
                 for round in rounds:
                     self._take(round)
-                    stopped = reporter.report(round.steps, round.computed)
+                    assert round.steps is not None
+                    stopped = reporter.report(int(round.steps.sum()), round.computed)
                     if self.checkpoints and time.monotonic() - saved >= self.checkpoints.seconds:
                         self._save()
                         saved = time.monotonic()
@@ -130,8 +131,10 @@ class Worker:
         """Take over what has been learned, and log the episodes."""
         assert round.returns is not None
         assert round.lengths is not None
+        assert round.steps is not None
         self.state.states, self.state.playing = round.states, round.playing
         self.state.log.add(round.lanes, round.returns, round.lengths)
+        self.state.log.taken += round.steps[: self.runs]
 
     def _save(self) -> None:
         if self.checkpoints:

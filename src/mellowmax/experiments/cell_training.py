@@ -19,7 +19,7 @@ def train_in_cell(work: Work, *arguments: Any, **options: Any) -> DeepResult:
     stopped = []
 
     def callback(progress: TrainProgress) -> bool:
-        if work.callback(progress.episodes / progress.total):
+        if work.callback(progress.share):
             stopped.append(True)
         return bool(stopped)
 

@@ -16,17 +16,20 @@ from typing import Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 from jax import lax
 
+from ..._typing import Bools
 from .. import keys as random_keys
 from ..checkpoint import BlockState
 from ..environment import Rollouts
 from ..episodes import Episodes, Round
+from ..log import NEVER
 from ..network import Policy
 from ..reinforce import Reinforce, ReinforceState
 from .player import LAUNCHED_AT_ONCE, WIDTH, Player, diverged
 
-__all__ = ["EpisodePlayer", "OwnEpisodes", "learn_in_between"]
+__all__ = ["EpisodePlayer", "OwnEpisodes", "go_on", "learn_in_between"]
 
 AT_A_TIME = 256
 """How many lanes learn side by side. On an accelerator matrix products round differently for other
@@ -44,8 +47,13 @@ class EpisodePlayer(Player[Reinforce], Protocol):
         done: Sequence[int],
         until: int,
         batch: int,
+        unfinished: Callable[[], Bools] | None = None,
     ) -> Generator[Round]:
-        """Play batches of episodes; the arguments are those of `Rollouts.play`."""
+        """Play batches of episodes; the first arguments are those of `Rollouts.play`.
+
+        `unfinished` says which runs go on, as far as `until` does not end them: it is asked
+        whenever everything that was yielded before has been dealt with.
+        """
 
 
 class OwnEpisodes:
@@ -57,13 +65,27 @@ class OwnEpisodes:
 
     def __init__(self, environment: Rollouts) -> None:
         self.environment = environment
-        self.episodes = environment.play
+
+    def episodes(
+        self,
+        policies: Callable[[], Policy],
+        keys: jax.Array,
+        done: Sequence[int],
+        until: int,
+        batch: int,
+        unfinished: Callable[[], Bools] | None = None,
+    ) -> Generator[Round]:
+        """Play batches of episodes; it is the environment that ends them, so steps do not count."""
+        if unfinished is not None:
+            rule = "`steps` must be None for an environment that plays its own episodes"
+            raise ValueError(f"{rule}, got a number of steps")
+        return self.environment.play(policies, keys, done, until, batch)
 
     def width(self, learner: Reinforce, lanes: int, devices: Sequence[jax.Device]) -> int:
         """The number of lanes of a block."""
         return WIDTH
 
-    def begin(self, keys: jax.Array) -> None:
+    def begin(self, keys: jax.Array, learner: Reinforce) -> None:
         """No episode is saved: a batch that was cut short is played again."""
 
     def play(self, learners: Reinforce, keys: jax.Array, block: BlockState) -> Generator[Round]:
@@ -87,12 +109,30 @@ def learn_in_between(
         lambda: learners.policy(block.states),
         keys,
         tuple(log.done.tolist()),
-        log.episodes // log.batch,
+        NEVER if log.episodes is None else log.episodes // log.batch,
         log.batch,
+        *([log.unfinished] if log.episodes is None else []),
     )
     with contextlib.closing(batches):
         for played in batches:
             yield _learn(learners, keys, block, played)
+
+
+def go_on(
+    numbers: npt.NDArray[np.uint32], until: int, runs: int, unfinished: Callable[[], Bools] | None
+) -> Bools:
+    """Which lanes play another batch.
+
+    Args:
+        numbers: how many batches each lane has played.
+        until: the most batches of a run.
+        runs: how many lanes have a run.
+        unfinished: as for `EpisodePlayer.episodes`.
+    """
+    result = np.asarray(numbers < until)
+    if unfinished is not None:
+        result[:runs] &= unfinished()
+    return result
 
 
 def _learn(learners: Reinforce, keys: jax.Array, block: BlockState, played: Round) -> Round:
@@ -109,7 +149,8 @@ def _learn(learners: Reinforce, keys: jax.Array, block: BlockState, played: Roun
         at = int(wrong.argmax())
         lane, what = lanes[at], "weight" if np.isfinite(returns[at]).all() else "return"
         raise diverged(block.first + lane, what, f"after {done[lane] + 1} batches")
-    steps = int(lengths[with_run].sum())
+    steps = np.zeros(len(keys), np.int64)
+    np.add.at(steps, lanes[with_run], lengths[with_run].sum(1))
     return Round(lanes, episodes, computed, returns, lengths, states, steps=steps)
 
 

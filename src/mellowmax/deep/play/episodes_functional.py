@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._typing import Bools
 from .. import keys as random_keys
 from ..checkpoint import BlockState
 from ..environment import EnvironmentFunctions, FunctionalEnvironment
@@ -26,7 +27,7 @@ from ..episodes import Episodes, Round, padded_length
 from ..network import Policy
 from ..reinforce import Reinforce
 from .act_kernel import act
-from .episodes import learn_in_between
+from .episodes import go_on, learn_in_between
 from .functional import begin, draw, observe
 from .player import LAUNCHED_AT_ONCE, WIDTH, room
 
@@ -56,7 +57,7 @@ class FunctionalEpisodes:
         most = max(1, int(room(devices[0]) / of_lane / ACCELERATOR_WIDTH))
         return ACCELERATOR_WIDTH * min(most, -(-lanes // (len(devices) * ACCELERATOR_WIDTH)))
 
-    def begin(self, keys: jax.Array) -> None:
+    def begin(self, keys: jax.Array, learner: Reinforce) -> None:
         """No episode is saved: a batch that was cut short is played again."""
 
     def play(self, learners: Reinforce, keys: jax.Array, block: BlockState) -> Generator[Round]:
@@ -70,6 +71,7 @@ class FunctionalEpisodes:
         done: Sequence[int],
         until: int,
         batch: int,
+        unfinished: Callable[[], Bools] | None = None,
     ) -> Generator[Round]:
         """Play batches of episodes; a round has the lanes whose batches are complete by then."""
         environment, functions = self.environment, self.environment.functions
@@ -80,8 +82,8 @@ class FunctionalEpisodes:
         numbers[: len(done)] = done
         games = _empty(functions, form, params, keys, environment.n_observations)
         taken = np.arange(width)
-        while (numbers < until).any():
-            games = _renew(form, games, np.isin(np.arange(width), taken), numbers < until)
+        while (going := go_on(numbers, until, len(done), unfinished)).any():
+            games = _renew(form, games, np.isin(np.arange(width), taken), going)
             order = np.argsort(numbers, kind="stable").astype(np.int32)
             games, steps = _play(functions, form, params, policies(), keys, numbers, order, games)
             lengths = np.asarray(games.lengths)

@@ -24,7 +24,7 @@ from ..environment import GymnasiumEnvironment, VectorEnvironment
 from ..episodes import CHUNK, Episodes, Round, padded_length
 from ..network import Policy
 from ..reinforce import Reinforce
-from .episodes import learn_in_between
+from .episodes import go_on, learn_in_between
 from .player import EVERY_LANE, WIDTH
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class GymnasiumEpisodes:
         """The number of lanes of a block, on any device."""
         return WIDTH
 
-    def begin(self, keys: jax.Array) -> None:
+    def begin(self, keys: jax.Array, learner: Reinforce) -> None:
         """No episode is saved: a batch that was cut short is played again."""
 
     def play(self, learners: Reinforce, keys: jax.Array, block: BlockState) -> Generator[Round]:
@@ -62,11 +62,12 @@ class GymnasiumEpisodes:
         done: Sequence[int],
         until: int,
         batch: int,
+        unfinished: Callable[[], Bools] | None = None,
     ) -> Generator[Round]:
         """Play batches of episodes; each lane's is yielded as soon as it is complete."""
         runs, environment = len(done), self.environment
         numbers = np.array([*done, *[until] * (WIDTH - runs)], np.uint32)
-        beginning = np.flatnonzero(numbers < until).tolist()
+        beginning = np.flatnonzero(go_on(numbers, until, runs, unfinished)).tolist()
         if not beginning:
             return
         with contextlib.closing(environment.fleet(runs * batch)) as fleet:
@@ -86,7 +87,8 @@ class GymnasiumEpisodes:
                 for lane in complete:
                     numbers[lane] += 1
                     yield games.end(lane)
-                beginning = [lane for lane in complete if numbers[lane] < until]
+                going = go_on(numbers, until, runs, unfinished)
+                beginning = [lane for lane in complete if going[lane]]
 
 
 class _Games:

@@ -70,17 +70,18 @@ class Player(Protocol[LearnerT]):
             devices: those that share the blocks.
         """
 
-    def begin(self, keys: jax.Array) -> PyTree:
+    def begin(self, keys: jax.Array, learner: LearnerT) -> PyTree:
         """The first episodes of a block, as they are saved: arrays with an axis of lanes first.
 
         None for a player of whole episodes, which has none under way between two rounds.
 
         Args:
             keys: the keys of the lanes' runs.
+            learner: the learner of all lanes.
         """
 
     def play(self, learners: LearnerT, keys: jax.Array, block: BlockState) -> Generator[Round]:
-        """Play and learn until each run has the episodes that the block's log has room for.
+        """Play and learn until each run has trained enough, as the block's log says.
 
         Args:
             learners: those of all lanes.

@@ -92,7 +92,7 @@ class FunctionalSteps:
             width //= 2
         return width
 
-    def begin(self, keys: jax.Array) -> _Episode:
+    def begin(self, keys: jax.Array, learner: Dqn) -> _Episode:
         """The first episodes of a block."""
         params = jax.device_put(self.environment.params)
         return _first_episodes(self.environment.functions, params, keys)
@@ -101,10 +101,9 @@ class FunctionalSteps:
         """Play and learn; a round is a few hundred steps of every lane."""
         log, width, environment = block.log, len(keys), self.environment
         params = jax.device_put(environment.params)
-        until = np.zeros(width, np.int32)
-        until[: len(log.done)] = log.episodes
+        until = log.limits(width)
         stride = steps_to_begin(learners.train_frequency, width)
-        while (log.done < log.episodes).any():
+        while log.unfinished().any():
             (states, episodes), played = _play(
                 environment.functions,
                 environment.max_steps,
@@ -124,7 +123,7 @@ class FunctionalSteps:
                 lengths=lengths[at][:, None],
                 states=states,
                 playing=episodes,
-                steps=int(counts.sum()),
+                steps=counts.sum(1),
             )
             check_finite(states, block)
 
@@ -169,7 +168,7 @@ def _play(
     params: object,
     learners: Dqn,
     keys: jax.Array,
-    until: jax.Array,
+    until: tuple[jax.Array, jax.Array],
     runs: _Run,
 ) -> tuple[_Run, _Played]:
     """Some steps of all lanes.
@@ -181,7 +180,7 @@ def _play(
         params: the parameters of the environment.
         learners: those of all lanes.
         keys: the keys of their runs.
-        until: how many episodes each lane plays.
+        until: how many episodes each lane plays at most, and how many steps.
         runs: the runs as they are.
 
     Returns:
@@ -202,7 +201,7 @@ def _some_steps(
     params: object,
     learner: Dqn,
     key: jax.Array,
-    until: jax.Array,
+    until: tuple[jax.Array, jax.Array],
     run: _Run,
 ) -> tuple[_Run, _Played]:
     """Some steps of one run, which learns whenever an update is due.
@@ -212,7 +211,7 @@ def _some_steps(
     update is due, it rests until the bout is over. When an episode has ended, the run waits for the
     next one, which begins after `stride` steps at most.
     """
-    frequency = learner.train_frequency
+    frequency, (episodes, steps) = learner.train_frequency, until
     of_learning = random_keys.learning(key)
 
     def one_step(
@@ -221,7 +220,8 @@ def _some_steps(
         (learned, episode), stepped = carry
         uniform, of_step = draws
         complete = stepped & (learned.replay.count % jnp.uint32(frequency) == 0)
-        busy = learned.finite & (episode.number < until) & (episode.step != ENDED) & ~complete
+        busy = learned.finite & (episode.number < episodes) & (learned.replay.count < steps)
+        busy &= (episode.step != ENDED) & ~complete
         action = learner.act(learned.network, learned.replay.count, uniform, episode.observation)
         state, reward, terminated = functions.step(of_step, episode.state, action, params)
         reward, terminated = jnp.asarray(reward, jnp.float32), jnp.asarray(terminated, jnp.bool_)

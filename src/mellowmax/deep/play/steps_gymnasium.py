@@ -63,7 +63,7 @@ class GymnasiumSteps:
         """The number of lanes: one, since a block is one run."""
         return 1
 
-    def begin(self, keys: jax.Array) -> _Episode:
+    def begin(self, keys: jax.Array, learner: Dqn) -> _Episode:
         """The first episode of a block."""
         actions = np.full((1, self.environment.max_steps), NONE, np.int32)
         return _Episode(np.zeros(1, np.int32), actions)
@@ -71,19 +71,21 @@ class GymnasiumSteps:
     def play(self, learners: Dqn, keys: jax.Array, block: BlockState) -> Generator[Round]:
         """Play and learn; a round is a few hundred steps."""
         log = block.log
-        left = int(log.episodes - log.done[0])
-        if left == 0:
+        if not log.unfinished().any():
             return
+        (most_episodes,), (most_steps,) = (limit.tolist() for limit in log.limits(1))
+        left = most_episodes - int(log.done[0])
         check_finite(block.states, block)
         with contextlib.closing(self.environment.fleet(1)) as fleet:
             steps = int(np.asarray(block.states.replay.count)[0])
             game = _Game(fleet, keys, steps, block.playing, self.environment.max_steps)
             flat = _Flat.of(learners, block.states)
-            while left > 0:
+            while left > 0 and game.steps < most_steps:
                 ended: list[tuple[float, int]] = []
                 before, finite = game.steps, True
-                while finite and game.steps - before < STEPS and len(ended) < left:
-                    bout = game.play(flat, learners.train_frequency, left - len(ended))
+                until = min(before + STEPS, most_steps)
+                while finite and game.steps < until and len(ended) < left:
+                    bout = game.play(flat, learners.train_frequency, left - len(ended), most_steps)
                     learned, is_finite = _learn(*flat, keys, bout.arrays())
                     flat = flat._replace(learned=learned)
                     ended += bout.ended
@@ -96,7 +98,7 @@ class GymnasiumSteps:
                     lengths=np.array([[n] for _, n in ended], np.int32).reshape(-1, 1),
                     states=states,
                     playing=_Episode(game.number, game.actions),
-                    steps=game.steps - before,
+                    steps=np.array([game.steps - before]),
                 )
                 check_finite(states, block)
 
@@ -161,10 +163,17 @@ class _Game:
         for action in before.tolist():  # those of a run that is resumed
             self._step(action)
 
-    def play(self, flat: _Flat, frequency: int, episodes: int) -> _Bout:
-        """Play until an update may be due, or until this many episodes have ended."""
+    def play(self, flat: _Flat, frequency: int, episodes: int, steps: int) -> _Bout:
+        """Play until an update may be due, or the run has trained enough.
+
+        Args:
+            flat: the learner and what it has learned.
+            frequency: the number of steps from one update to the next.
+            episodes: how many episodes may end.
+            steps: how many steps the run may have taken at the end.
+        """
         bout = _Bout(frequency)
-        while len(bout.ended) < episodes:
+        while len(bout.ended) < episodes and self.steps < steps:
             before = self.observation
             at = np.array([self.steps, self.number[0], self.length], np.int32)
             action = int(np.asarray(_act(*flat, self.keys, at, before))[0])
