@@ -17,6 +17,7 @@ from mellowmax import (
     sparsemax,
 )
 from mellowmax.explorer.inline import inlined
+from mellowmax.games import Game, equilibria
 from mellowmax.mdp import MDP, two_state
 from mellowmax.planning import fixed_points, trace_fixed_points
 
@@ -205,6 +206,82 @@ def test_trajectories(compute, rng):
             q = rewards + stays * value[:, None]
         assert np.isfinite(ours[:, :10]).all()
         assert (abs(value - [f["end"] for _, f in chosen]) <= 1e-5 * scale).all()
+
+
+def library_game(payoffs):
+    """The game of the page, as one of the library."""
+    return Game(np.moveaxis(np.reshape(payoffs, (2, 2, 2)), -1, 0))
+
+
+def random_games(rng, count):
+    """Games that are shown first, others, and a parameter at which the answers are steep."""
+    shown = [(4, 4, 0, 3, 3, 0, 3, 3), (3, -1, -1, 1, -1, 1, 1, -1)]
+    payoffs = [*shown, *rng.normal(size=(count - len(shown), 8)).tolist()]
+    kinds = [*PAIRS] * count
+    return [
+        {"payoffs": own, "kind": kind, "parameter": float(rng.uniform(1, 20))}
+        for own, kind in zip(payoffs, kinds, strict=False)
+    ]
+
+
+def test_equilibria_of_games(compute, rng):
+    """All that the library proves to be all."""
+    cases = random_games(rng, 120)
+    found = compute(
+        ["game"],
+        "({payoffs, kind, parameter}) => $game.equilibria(payoffs, {kind, parameter})",
+        cases,
+    )
+    counts = []
+    for case, points in zip(cases, found, strict=True):
+        softmax = PAIRS[case["kind"]](case["parameter"])
+        expected = equilibria(library_game(case["payoffs"]), softmax)
+        assert expected.complete
+        assert len(points) == len(expected), case
+        counts.append(len(points))
+        ordered = sorted(expected, key=lambda point: point.profile[0][0])
+        for ours, theirs in zip(points, ordered, strict=True):
+            assert abs(ours["p"] - theirs.profile[0][0]) <= TOLERANCE, case
+            assert abs(ours["q"] - theirs.profile[1][0]) <= TOLERANCE, case
+            assert abs(ours["values"] - theirs.values).max() <= 1e2 * TOLERANCE, case
+            assert abs(abs(ours["slope"]) - theirs.spectral_radius**2) <= 1e-4, case
+            assert ours["stable"] == theirs.stable, case
+    assert counts.count(3) >= 5
+
+
+def test_branches_of_games(compute, rng):
+    """Each piece is next to an equilibrium, stable or not, and none of those is without one."""
+    cases = random_games(rng, 8)
+    found = compute(
+        ["game"], "({payoffs, kind}) => $game.branches(payoffs, kind, 12, 60, 100)", cases
+    )
+    for case, pieces in zip(cases, found, strict=True):
+        softmax = PAIRS[case["kind"]](8.1)
+        expected = equilibria(library_game(case["payoffs"]), softmax)
+        there = [piece for piece in pieces if piece["from"][0] < 8.1 < piece["to"][0]]
+        there += [piece for piece in pieces if piece["to"][0] < 8.1 < piece["from"][0]]
+        own = sorted(
+            (np.interp(8.1, *zip(*sorted([one["from"], one["to"]]), strict=True)), one["stable"])
+            for one in there
+        )
+        theirs = sorted((point.profile[0][0], point.stable) for point in expected)
+        assert [stable for _, stable in own] == [stable for _, stable in theirs], case
+        np.testing.assert_allclose([p for p, _ in own], [p for p, _ in theirs], atol=0.005)
+
+
+def test_players_who_answer_each_other_end_at_a_stable_equilibrium(compute):
+    hunt, pennies = (one["payoffs"] for one in random_games(np.random.default_rng(0), 2))
+    cases = [[hunt, 14, p] for p in (0.1, 0.79, 0.84)] + [[pennies, 12, 0.9]]
+    script = """([payoffs, parameter, p]) => {
+        const {corners, settled} = $game.answers(payoffs, {kind: "mellowmax", parameter}, p);
+        return [settled, ...corners[corners.length - 1]]; }"""
+    found = compute(["game"], script, cases)
+    low, _, high = (point.profile[0][0] for point in equilibria(library_game(hunt), Mellowmax(14)))
+    for (settled, p, q), end in zip(found, (low, low, high), strict=False):
+        assert settled
+        assert [p, q] == pytest.approx([end, end], abs=1e-7)
+    (only,) = equilibria(library_game(pennies), Mellowmax(12))
+    assert found[-1][0] is only.stable
 
 
 def test_the_default_mdp_is_the_librarys(compute):

@@ -312,3 +312,48 @@ def test_a_reader_who_wants_no_motion_sees_the_end_at_once(tab, file):
     tab.evaluate("new Promise((done) => setTimeout(done, 200))")  # until all has been drawn
     assert tab.evaluate(plane) != without
     assert "After 200,000 steps" in tab.evaluate("document.getElementById('learned').textContent")
+
+
+GAME = """({
+  said: document.querySelector("#game .said").textContent,
+  rows: [...document.querySelectorAll("#game .points tr")].map((row) => row.className),
+  parameter: document.querySelector("#game .parameter").textContent,
+  hash: location.hash,
+})"""
+
+
+def of_game(tab):
+    """What is said of the game, once the gesture is in the address."""
+    return tab.evaluate(f"new Promise((done) => setTimeout(() => done({GAME}), 70))")
+
+
+def test_the_game_is_played_by_hand_and_by_keys(tab, file):
+    tab.open(file, 1280)
+    found = of_game(tab)
+    assert "At ω = 14.00 there are three equilibria. Two of them are stable." in found["said"]
+    assert found["rows"] == ["stable", "unstable", "stable"]
+    assert "end at up 0.017, left 0.017" in found["said"]
+    tab.evaluate("document.querySelector('#game').scrollIntoView({block: 'center'})")
+    tab.drag(tab.within("#game .answers", 0.9, 0.4))  # another start
+    assert "end at up 0.932, left 0.932" in of_game(tab)["said"]
+    tab.drag(tab.within("#game .equilibria", 0.5, 0.4))  # before the fold
+    found = of_game(tab)
+    assert found["rows"] == ["stable"]
+    assert "game=1," in found["hash"]
+    click(tab, "#game .games button:nth-child(3)")
+    assert "there is one equilibrium" in of_game(tab)["said"]
+    click(tab, "#game input[value=boltzmann]")
+    found = of_game(tab)
+    assert found["parameter"] == "β = 4.00"
+    assert "they do not settle within 400 rounds" in found["said"]
+    tab.evaluate("document.querySelector('#game .equilibria').focus()")
+    tab.press("ArrowRight")
+    assert of_game(tab)["parameter"] == "β = 4.05"
+    tab.evaluate("document.querySelector('#game .payoffs .scrub').focus()")
+    tab.press("ArrowUp")
+    payoff = "document.querySelector('#game .payoffs .scrub').textContent"
+    assert tab.evaluate(payoff) == "3.01"
+    again = of_game(tab)
+    tab.evaluate("history.back()")
+    tab.open(file, 1280, fragment=again["hash"].removeprefix("#"))
+    assert of_game(tab)["said"] == again["said"]

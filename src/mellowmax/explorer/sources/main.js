@@ -3,6 +3,7 @@
 import { Chart, readInk } from "./chart.js";
 import { brokenMDP } from "./broken_mdp.js";
 import { showGallery } from "./gallery.js";
+import { GameView } from "./game_view.js";
 import { Learning } from "./learning.js";
 import { loopOf } from "./loop.js";
 import { drawOperators } from "./operator_curves.js";
@@ -58,6 +59,7 @@ const scrubs = Object.entries(LIMITS).map(([name, limits]) => {
 });
 const learning = new Learning({ twins, state: () => state, start, still: () => quiet.matches, change, done });
 const gallery = showGallery(blocks, { change, done, still: () => quiet.matches });
+const game = new GameView(find("game"), { change, done, still: () => quiet.matches });
 const past = new History(beginning, restore);
 
 /**
@@ -201,6 +203,7 @@ function drawRest() {
   find("ends-b").textContent = (1 - state.mdp.pb).toFixed(3);
   find("loop").disabled = !place.window;
   gallery.show(state, ink);
+  game.show(state, ink);
   const words = sentence(scenes.boltzmann, scenes.mellowmax, state, before);
   find("sentence").replaceChildren(...words.map((part) => (typeof part === "string" ? part : strong(part.strong))));
   clearTimeout(speaking);
@@ -257,7 +260,7 @@ function restore(given) {
 /** A light or a dark page, or paper: the colours are read again. */
 function repaint() {
   ink = readInk();
-  for (const one of [...twins, operators]) one.measure();
+  for (const one of [...twins, operators, game]) one.measure();
   draw(0);
   draw(1);
   drawRest();

@@ -21,6 +21,7 @@ import { PAPER } from "./sweeps.js";
  * @property {number} rate Its learning rate.
  * @property {number} speed Its steps in a second.
  * @property {number[]} taxi The place of omega in its list, and who is on board, in bits.
+ * @property {number[]} game The softmax, its parameter, the row player's start, and the payoffs of both players.
  * @property {number[]} model The operator, the place of its parameter in its list, and the state.
  */
 
@@ -29,6 +30,15 @@ import { PAPER } from "./sweeps.js";
  * @type {{[name in keyof MDP]: [number, number]}}
  */
 export const LIMITS = { ra: [-1000, 1000], pa: [0, 1], rb: [-1000, 1000], pb: [0, 1], discount: [0, 0.999] };
+/** The limits of a payoff. @type {[number, number]} */
+export const PAYOFF_LIMITS = [-1000, 1000];
+/** Games to begin with, each at a parameter where there is something to see. */
+export const GAMES = [
+  { name: "Stag hunt", game: [1, 14, 0.79, 4, 4, 0, 3, 3, 0, 3, 3] },
+  { name: "Same or nothing", game: [1, 8, 0.6, 1, 1, 0, 0, 0, 0, 1, 1] },
+  { name: "Matching pennies", game: [1, 12, 0.9, 3, -1, -1, 1, -1, 1, 1, -1] },
+  { name: "A dilemma", game: [1, 6, 0.9, 3, 3, 0, 4, 4, 0, 1, 1] },
+];
 const MOST = 1000; // for beta and omega
 const MDP_NAMES = /** @type {(keyof MDP)[]} */ (["ra", "pa", "rb", "pb", "discount"]);
 
@@ -45,6 +55,7 @@ export const BEGINNING = {
   rate: 0.1,
   speed: 1000,
   taxi: [12, 0],
+  game: GAMES[0].game,
   model: [0, 0, 0],
 };
 
@@ -71,6 +82,7 @@ const WRITTEN = {
   rate: (state) => digits(state.rate),
   speed: (state) => digits(state.speed),
   taxi: (state) => state.taxi.join(","),
+  game: (state) => state.game.map(digits).join(","),
   model: (state) => state.model.join(","),
 };
 
@@ -109,6 +121,10 @@ export function parse(text, beginning) {
   };
   const list = (/** @type {string} */ name, /** @type {number[]} */ otherwise) =>
     numbers(name, otherwise.length)?.map((x) => Math.max(0, Math.round(x))) ?? otherwise;
+  const game = numbers("game", beginning.game.length)?.map((x, i) => {
+    if (i > 2) return clip(x, ...PAYOFF_LIMITS);
+    return i === 1 ? clip(x, 0, MOST) : i ? clip(x, 0, 1) : Number(x > 0);
+  });
   const mdp = numbers("mdp", MDP_NAMES.length);
   return {
     beta: one("beta", 0, MOST, beginning.beta),
@@ -124,6 +140,7 @@ export function parse(text, beginning) {
     rate: one("rate", 0.001, 1, beginning.rate),
     speed: one("speed", 10, 1e6, beginning.speed),
     taxi: list("taxi", beginning.taxi),
+    game: game ?? beginning.game,
     model: list("model", beginning.model),
   };
 }
