@@ -55,7 +55,7 @@ from ..mdp.operator import Operator
 from ..softmax import Softmax
 from .bellman import action_values, values
 from .bounds import Margins, error_bound
-from .devices import STATES, largest, partition_specs, place_array, place_scalar, smallest
+from .devices import STATES, largest, place_array, place_scalar, smallest
 from .loop import (
     Check,
     Iteration,
@@ -209,8 +209,7 @@ class _RelativeValueIteration(Iteration):
         assert problem.mesh is not None
         x, change = (place_array(zeros.copy(), problem.mesh) for _ in range(2))
         state = before_the_first_step(x, _LastChange(change, np.float64(np.inf)))
-        arguments = (state, tolerance, limit)
-        return problem.call(_sweeps, partition_specs(state), *arguments, donate=True)
+        return self.advanced(problem, state, None, tolerance, limit)
 
     def steps(self, problem: Problem, last: Report | None) -> Steps:
         """Sweeps, whatever came before."""

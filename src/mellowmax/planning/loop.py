@@ -195,6 +195,18 @@ class Iteration(ABC):
     def steps(self, problem: Problem, last: Report | None) -> Steps:
         """The function that takes the next steps, given the report on the last ones."""
 
+    def advanced(
+        self,
+        problem: Problem,
+        state: State,
+        last: Report | None,
+        tolerance: float,
+        limit: np.int32,
+    ) -> State:
+        """The state after the next steps, at most `limit`; the memory of `state` is used up."""
+        steps, specs = self.steps(problem, last), partition_specs(state)
+        return problem.call(steps, specs, state, tolerance, limit, donate=True)
+
 
 class Method(Iteration):
     """A method of `solve`, whose states prove something."""
@@ -254,9 +266,8 @@ def iterate(
         run = _advanced(method, rule, first, 0, [])
     while not run.status and run.iterations < end:
         state = run.state._replace(evidence=None)
-        steps, left = method.steps(problem, run.report), end - run.iterations
-        arguments = (state, rule.tolerance, _limit(method, problem, left))
-        state = problem.call(steps, partition_specs(state), *arguments, donate=True)
+        most = _limit(method, problem, end - run.iterations)
+        state = method.advanced(problem, state, run.report, rule.tolerance, most)
         run = _advanced(method, rule, state, run.iterations, run.changes)
     return run
 

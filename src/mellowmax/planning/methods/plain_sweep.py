@@ -11,7 +11,6 @@ import numpy as np
 from ..._typing import Floats
 from ...softmax import Softmax
 from ..bounds import Evidence, of_action_values
-from ..devices import partition_specs
 from ..loop import Check, Method, State, before_the_first_step
 from ..problem import Model, Problem
 from .cycles import Earlier, compared, since
@@ -30,9 +29,7 @@ class PlainSweeps(Method):
         state = before_the_first_step(problem.place_pairs(q))
         if not problem.softmax.non_expansion:  # a copy of its own: the state's memory is donated
             state = state._replace(memory=since(problem.place_pairs(q.copy())))
-        steps = self.steps(problem, None)
-        arguments = (state, tolerance, limit)
-        return problem.call(steps, partition_specs(state), *arguments, donate=True)
+        return self.advanced(problem, state, None, tolerance, limit)
 
     @staticmethod
     def evidence(model: Model, softmax: Softmax, state: State) -> Evidence:
