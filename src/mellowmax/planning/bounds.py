@@ -64,7 +64,7 @@ from .._typing import Floats
 from ..mdp import MDP
 from ..softmax import Softmax
 from .bellman import action_values, values
-from .devices import STATES, largest, namespace, smallest
+from .devices import STATES, largest, namespace, smallest, stacked
 from .problem import Model
 
 __all__ = [
@@ -175,7 +175,7 @@ def _evidence(
     best = q if model.allowed is None else xp.where(model.allowed, q, -xp.inf)
     gap = largest(best.max(axis=model.axis) - v)
     numbers = (shift, xp.minimum(low, 0.0), xp.maximum(high, 0.0), gap, size)
-    return Evidence(v, xp.stack([xp.asarray(number, q.dtype) for number in numbers]))
+    return Evidence(v, stacked(numbers, q))
 
 
 def error_bound(margins: Margins, horizon: float, branches: int) -> float:

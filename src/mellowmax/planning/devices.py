@@ -10,7 +10,7 @@ also be NumPy's, of all states: then the function runs as it is, and nothing is 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 from jax.tree_util import PyTreeDef
+from jax.typing import ArrayLike
 
 from .._common.compiled_programs import keep_compiled_programs
 
@@ -36,6 +37,7 @@ __all__ = [
     "place_array",
     "place_scalar",
     "smallest",
+    "stacked",
     "states_last",
 ]
 
@@ -55,6 +57,13 @@ def mesh_of_one(device: jax.Device) -> Mesh:
 def namespace(x: object) -> Any:
     """The functions for an array: NumPy's own for one of NumPy, otherwise those of JAX."""
     return np if isinstance(x, np.ndarray) else jnp
+
+
+def stacked(numbers: Sequence[ArrayLike], like: jax.Array) -> jax.Array:
+    """Numbers in one array, of the library and the dtype of another one."""
+    if isinstance(like, np.ndarray):
+        return np.array(numbers, like.dtype)
+    return jnp.stack([jnp.asarray(number, like.dtype) for number in numbers])
 
 
 def gather(v: jax.Array) -> jax.Array:

@@ -8,7 +8,8 @@ there is one.
 from __future__ import annotations
 
 import dataclasses
-from typing import Self
+import functools
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import lapack
@@ -17,7 +18,8 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from ..._typing import Floats, Integers
 from ...mdp import MDP
-from .form import Factors, Form, assembly
+from .entries import Entries, entries_of
+from .form import Factors, Form
 from .transitions import rows_of, states_of
 
 __all__ = ["Banded"]
@@ -30,32 +32,29 @@ NARROW = 40
 class Banded(Form):
     """A matrix with all its entries near the main diagonal."""
 
-    assembly: csr_array  # [diagonals * S, S * A]
+    entries: Entries
     discount: float
     lower: int  # how many diagonals there are below the main one
     upper: int  # and how many above
     order: Integers | None  # [S], the states in the order of the matrix; None for their own
+    rank: Integers | None  # [S], where each state comes in that order
 
     @classmethod
     def of(cls, mdp: MDP) -> Self | None:
         """The form for a sparse MDP, if there is a narrow band."""
         states, successors = states_of(mdp), rows_of(mdp).indices
-        steps, order = successors - states, None
+        steps, order, rank = successors - states, None, None
         if _width(steps) > NARROW:
             order = _order(mdp)
             if order is None:
                 return None
             rank = np.empty_like(order)
             rank[order] = np.arange(len(order), dtype=order.dtype)
-            states, successors = rank[states], rank[successors]
-            steps = successors - states
+            steps = rank[successors] - rank[states]
             if _width(steps) > NARROW:
                 return None
         lower, upper = max(0, -int(steps.min(initial=0))), max(0, int(steps.max(initial=0)))
-        n = mdp.n_states
-        places = (upper + states - successors) * np.int64(n) + successors
-        size = (lower + upper + 1) * n
-        return cls(assembly(mdp, places, size), mdp.discount, lower, upper, order)
+        return cls(entries_of(mdp), mdp.discount, lower, upper, order, rank)
 
     @property
     def words(self) -> str:
@@ -67,16 +66,45 @@ class Banded(Form):
         )
 
     def factors(self, weights: Floats) -> Factors:
-        """The factorised matrix; with some weights it has fewer diagonals."""
-        diagonals = (self.assembly @ weights.reshape(-1)).reshape(self.lower + self.upper + 1, -1)
-        there = np.append(np.flatnonzero(diagonals.any(1)), self.upper)  # and the main one
-        first, last = int(there.min()), int(there.max())
-        upper, lower = self.upper - first, last - self.upper
-        band = np.zeros((2 * lower + upper + 1, diagonals.shape[1]), order="F")
-        np.multiply(diagonals[first : last + 1], -self.discount, out=band[lower:])
-        band[lower + upper] += 1.0
-        lu, pivots, _ = lapack.dgbtrf(band, lower, upper, overwrite_ab=True)
-        return _Factors(lu, pivots, lower, upper, self.order)
+        """The factorised matrix; where few actions have a weight, it may have fewer diagonals."""
+        few = self.entries.few(weights)
+        if few is None:
+            band, values = self._whole, self.entries.merged.values(weights)
+        else:
+            band, values = self._stored(few.rows, few.columns), few.values
+        values *= -self.discount
+        columns: Any = np.bincount(band.places, values, band.height * len(weights))
+        columns[band.lower + band.upper :: band.height] += 1.0
+        matrix = columns.reshape(len(weights), band.height).T
+        lu, pivots, _ = lapack.dgbtrf(matrix, band.lower, band.upper, overwrite_ab=True)
+        return _Factors(lu, pivots, band.lower, band.upper, self.order)
+
+    @functools.cached_property
+    def _whole(self) -> _Band:
+        merged = self.entries.merged
+        return self._stored(merged.rows, merged.columns)
+
+    def _stored(self, rows: Integers, columns: Integers) -> _Band:
+        if self.rank is not None:
+            rows, columns = self.rank[rows], self.rank[columns]
+        return _Band.of(rows, columns)
+
+
+class _Band(NamedTuple):
+    """Where entries are in LAPACK's storage: column by column, with room for the pivots."""
+
+    lower: int
+    upper: int
+    height: int  # how many numbers there are for each column
+    places: Integers  # [N]
+
+    @classmethod
+    def of(cls, rows: Integers, columns: Integers) -> Self:
+        """The storage of a matrix with the main diagonal and these entries."""
+        below = rows - columns
+        lower, upper = max(0, int(below.max(initial=0))), max(0, -int(below.min(initial=0)))
+        height = 2 * lower + upper + 1
+        return cls(lower, upper, height, columns * np.int64(height) + (below + (lower + upper)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Self
+import functools
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.sparse import csr_array
 
 from ..._typing import Floats, Integers
 from ...mdp import MDP
-from .form import Factors, Form, assembly
-from .transitions import rows_of, states_of
+from .entries import Entries, entries_of
+from .form import Factors, Form
 
 __all__ = ["Dense"]
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class Dense(Form):
     """A dense matrix."""
 
-    def __init__(self, mdp: MDP, assembly: csr_array | Floats) -> None:
-        self.n_states, self.discount = mdp.n_states, mdp.discount
-        self.assembly = assembly  # [S * S, S * A], or dense transitions [S, A, S]
+    rows: Entries | Floats  # or transitions [S, A, S]
+    n_states: int
+    discount: float
 
     @classmethod
     def of(cls, mdp: MDP) -> Self:
         """The form for an MDP of a few states."""
-        if mdp.successors is None:
-            return cls(mdp, mdp.probabilities)
-        places = rows_of(mdp).indices * np.int64(mdp.n_states) + states_of(mdp)
-        return cls(mdp, assembly(mdp, places, mdp.n_states**2))
+        rows = mdp.probabilities if mdp.successors is None else entries_of(mdp)
+        return cls(rows, mdp.n_states, mdp.discount)
 
     @property
     def words(self) -> str:
@@ -40,13 +39,31 @@ class Dense(Form):
     def factors(self, weights: Floats) -> Factors:
         """The factorised matrix."""
         n = self.n_states
-        if isinstance(self.assembly, csr_array):
-            transposed = (self.assembly @ weights.reshape(-1)).reshape(n, n)
-        else:
-            transposed = np.matmul(weights[:, None], self.assembly)[:, 0].T
-        matrix = np.multiply(transposed.T, -self.discount, order="F")
+        matrix = np.multiply(self._mixed(weights), -self.discount, order="F")
         matrix.reshape(-1, order="F")[:: n + 1] += 1.0
         return _DenseFactors(*lapack.dgetrf(matrix, overwrite_a=True)[:2])
+
+    def _mixed(self, weights: Floats) -> Floats:
+        """`W P`."""
+        n = self.n_states
+        if isinstance(self.rows, Entries):
+            values = self.rows.merged.values(weights)
+            whole: Any = np.bincount(self._places, values, n * n).reshape(n, n)
+            transposed: Floats = whole.T
+            return transposed
+        taken = np.flatnonzero(weights)
+        if len(taken) == n and (taken // weights.shape[1] == np.arange(n)).all():  # one a state
+            chosen: Floats = self.rows.reshape(-1, n)[taken]
+            return chosen * weights.reshape(-1, 1)[taken]
+        product: Floats = np.matmul(weights[:, None], self.rows)[:, 0]
+        return product
+
+    @functools.cached_property
+    def _places(self) -> Integers:
+        """Column by column, as LAPACK has them."""
+        assert isinstance(self.rows, Entries)
+        merged = self.rows.merged
+        return merged.columns * np.int64(self.n_states) + merged.rows
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -31,9 +31,8 @@ from scipy.sparse.linalg import splu
 
 from ..._common.private_names import rows_in_place
 from ..._typing import Floats, Integers
-from ...mdp import MDP
+from .entries import Entries, row_starts
 from .form import Form
-from .transitions import rows_of
 
 __all__ = ["GaussSeidel", "Pattern", "SlowError", "Sweeps", "Triangle", "bicgstab"]
 
@@ -83,17 +82,16 @@ class Triangle(NamedTuple):
     @classmethod
     def of(cls, entries: Indices, rows: Integers, columns: Integers, n: int) -> Self:
         """The triangle of entries that are in the order of their rows."""
-        starts = np.zeros(n + 1, np.int32)
-        np.cumsum(np.bincount(rows, minlength=n), out=starts[1:])
-        return cls(entries, starts, columns.astype(np.int32))
+        return cls(entries, row_starts(rows, n), columns.astype(np.int32))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GaussSeidel(Form):
     """A sparse matrix with one entry for all branches from one state to another."""
 
-    pattern: Pattern
-    assembly: csr_array  # [N, S * A]
+    exact = False
+
+    entries: Entries
     discount: float
     most_steps: int = MOST_STEPS
     """The most steps of BiCGSTAB for a system; with fewer than usual, `SlowError` is raised."""
@@ -103,34 +101,26 @@ class GaussSeidel(Form):
         """What it is called in the reason of a solution."""
         return "its linear systems are solved by BiCGSTAB with Gauss-Seidel sweeps"
 
-    @classmethod
-    def of(cls, mdp: MDP) -> Self:
-        """The form for a sparse MDP."""
-        rows, n = rows_of(mdp), mdp.n_states
-        starts = rows.indptr[:: mdp.n_actions].copy()
-        numbers = np.arange(rows.nnz, dtype=starts.dtype)
-        by_state = csr_array((numbers, rows.indices.copy(), starts), (n, n))
-        by_state.sort_indices()
-        columns, numbers = by_state.indices, by_state.data
-        first = np.ones(rows.nnz, np.bool_)  # of those that lead from a state to the same one
-        first[1:] = columns[1:] != columns[:-1]
-        first[starts[:-1][np.diff(starts) > 0]] = True
-        entries = np.append(np.flatnonzero(first), rows.nnz).astype(starts.dtype)
-        pairs = np.repeat(np.arange(rows.shape[0], dtype=starts.dtype), np.diff(rows.indptr))
-        assembly = csr_array(
-            (rows.data[numbers], pairs[numbers], entries), (len(entries) - 1, rows.shape[0])
-        )
-        merged = np.searchsorted(entries, starts).astype(np.int32)
-        return cls(Pattern.of(merged, columns[entries[:-1]]), assembly, mdp.discount)
-
     def if_nearly_exact(self) -> Self:
         """The form that raises `SlowError` unless a sweep is nearly the solution."""
         return dataclasses.replace(self, most_steps=FEW_STEPS)
 
     def factors(self, weights: Floats) -> Sweeps:
         """The matrix, ready for sweeps."""
-        values = self.discount * (self.assembly @ weights.reshape(-1))
-        return Sweeps(self.pattern, values, self.most_steps)
+        few = self.entries.few(weights)
+        if few is None:
+            values = self.entries.merged.values(weights)
+            return Sweeps(self._whole, self.discount * values, self.most_steps)
+        n = len(weights)
+        matrix = csr_array((few.values, few.columns, row_starts(few.rows, n)), (n, n))
+        matrix.sum_duplicates()
+        pattern = Pattern.of(matrix.indptr, matrix.indices)
+        return Sweeps(pattern, self.discount * matrix.data, self.most_steps)
+
+    @functools.cached_property
+    def _whole(self) -> Pattern:
+        merged = self.entries.merged
+        return Pattern.of(merged.starts, merged.columns)
 
 
 class Sweeps:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import weakref
-from collections.abc import Callable
-from typing import TypeVar
-
 import numpy as np
 
 from ...mdp import MDP
 from ...mdp.operator import Operator
 from .banded import Banded
 from .dense import Dense
+from .entries import entries_of
 from .form import Form
 from .gauss_seidel import GaussSeidel
-from .transitions import rows_of
+from .transitions import once, rows_of
 
 __all__ = ["FEW_STATES", "direct_form", "is_numbered", "swept_form"]
 
@@ -29,23 +25,8 @@ ALONE = 3 / 4
 """States are taken as numbered at random if at least this part of the probability leads to far
 states that hardly anything else leads to."""
 
-T = TypeVar("T")
 
-
-def _once(function: Callable[[MDP], T]) -> Callable[[MDP], T]:
-    """The function, called once for an MDP."""
-    results: weakref.WeakKeyDictionary[MDP, T] = weakref.WeakKeyDictionary()
-
-    @functools.wraps(function)
-    def cached(mdp: MDP) -> T:
-        if mdp not in results:
-            results[mdp] = function(mdp)
-        return results[mdp]
-
-    return cached
-
-
-@_once
+@once
 def direct_form(mdp: MDP) -> Form | None:
     """The form for which a factorisation is quick; None where there is none."""
     if isinstance(mdp.probabilities, Operator):
@@ -55,13 +36,13 @@ def direct_form(mdp: MDP) -> Form | None:
     return Banded.of(mdp) if mdp.successors is not None else None
 
 
-@_once
+@once
 def swept_form(mdp: MDP) -> GaussSeidel:
     """The form of a sparse MDP for sweeps through the states."""
-    return GaussSeidel.of(mdp)
+    return GaussSeidel(entries_of(mdp), mdp.discount)
 
 
-@_once
+@once
 def is_numbered(mdp: MDP) -> bool:
     """Do the numbers of the states of a sparse MDP have a meaning, as far as a sample shows?
 

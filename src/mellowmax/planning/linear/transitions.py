@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import weakref
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,23 +16,31 @@ from ..._common.private_names import added_product
 from ..._typing import Floats, Integers, Shape
 from ...mdp import MDP
 
-__all__ = ["Transitions", "rows_of", "states_of"]
+__all__ = ["Transitions", "once", "rows_of", "states_of"]
+
+T = TypeVar("T")
 
 
+def once(function: Callable[[MDP], T]) -> Callable[[MDP], T]:
+    """The function, called once for an MDP; the result is kept as long as the MDP is alive."""
+    results: weakref.WeakKeyDictionary[MDP, T] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(function)
+    def cached(mdp: MDP) -> T:
+        try:
+            return results[mdp]
+        except KeyError:
+            return results.setdefault(mdp, function(mdp))
+
+    return cached
+
+
+@once
 def rows_of(mdp: MDP) -> csr_array:
     """`[S * A, S]`, the branches of a sparse MDP by pairs of a state and an action; not the end.
 
-    It is kept as long as the MDP is alive. Several branches may lead to the same state.
+    Several branches may lead to the same state.
     """
-    if mdp not in _rows:
-        _rows[mdp] = _rows_of(mdp)
-    return _rows[mdp]
-
-
-_rows: weakref.WeakKeyDictionary[MDP, csr_array] = weakref.WeakKeyDictionary()
-
-
-def _rows_of(mdp: MDP) -> csr_array:
     assert mdp.successors is not None
     n_states, n_actions, n_branches = mdp.probabilities.shape
     probabilities = np.ascontiguousarray(mdp.probabilities).reshape(-1)

@@ -27,7 +27,7 @@ from ..._typing import Floats
 from ...softmax import Softmax
 from ..bellman import action_values, values
 from ..bounds import EVIDENCE_SPECS, Evidence, of_sweep
-from ..devices import STATES, largest, mean, namespace, smallest
+from ..devices import STATES, largest, mean, namespace, smallest, stacked
 from ..loop import (
     ROUNDING_OF_A_CHANGE,
     Check,
@@ -131,10 +131,8 @@ def swept(
     low, high = smallest(change), largest(change)
     left = excess(model, change)
     summary = SweepSummary(low, high, left, predicted, slow, largest(abs(x)))
-    xp = namespace(x)
-    numbers = xp.stack([xp.asarray(number, x.dtype) for number in summary])
-    size = left if model.endless else xp.maximum(high, -low)
-    return state._replace(x=x, memory=LastSweep(q, change, numbers)), size
+    size = left if model.endless else namespace(x).maximum(high, -low)
+    return state._replace(x=x, memory=LastSweep(q, change, stacked(summary, x))), size
 
 
 def next_correction(state: State) -> jax.Array:

@@ -8,6 +8,9 @@ With an exact solution Newton's method converges from anywhere if the operator i
 as all here are but Boltzmann's. For any other, and where a solution is not exact, a step can lead
 away. So sweeps follow where it takes long: one after the first step of those, two after the second,
 and so on. Sweeps of a non-expansion converge, and so do steps with enough of them.
+
+Some sweeps come before the first factorisation, as long as they mend the actions of a few states:
+in an inventory those at the edges, where each step would mend one more.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from ..._typing import Integers
 from ...softmax import Softmax
 from ..bellman import action_values
 from ..linear import Form
@@ -31,6 +35,10 @@ __all__ = ["NewtonInMemory"]
 
 PATIENCE = 50
 """Steps that no sweep follows. Few models under the maximum take so many."""
+MOST_SWEEPS = 10
+"""The most sweeps before the first step."""
+FEW = 1 / 8
+"""They go on where the best action has changed in no more than this part of the states."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +59,30 @@ class NewtonInMemory(CorrectedSweeps):
         return functools.partial(_steps, self.form)
 
 
+def _settled(model: Model, softmax: Softmax, state: State) -> State:
+    """The state after sweeps while the best action changes in a few states, and not in more.
+
+    A sweep costs less than a step, and a step with the wrong actions is worth no more.
+    """
+    best = _best_action(model, state)
+    for _ in range(MOST_SWEEPS):
+        x, before = shifted(model, state), best
+        slow = state.memory.summary.slow
+        state, _ = swept(model, softmax, state, x, action_values(model, x), np.inf, slow)
+        best = _best_action(model, state)
+        if not 0 < np.count_nonzero(best != before) <= FEW * len(best):
+            break
+    return state
+
+
+def _best_action(model: Model, state: State) -> Integers:
+    q: Any = state.memory.q
+    if model.allowed is not None:
+        q = np.where(model.allowed, q, -np.inf)
+    best: Integers = q.argmax(1)
+    return best
+
+
 def _steps(
     form: Form,
     model: Model,
@@ -61,9 +93,10 @@ def _steps(
     taken: int = 0,
 ) -> State:
     def step(state: State) -> tuple[State, Array]:
+        if form.exact and state.memory.summary.slow == (not model.endless):  # the first step
+            state = _settled(model, softmax, state)
         last: LastSweep = state.memory
-        before = last.summary
-        steps = int(before.slow) + 1
+        steps = int(last.summary.slow) + 1
         weights = softmax.gradient(last.q, axis=model.axis, where=model.allowed)
         change: Any = last.change  # a NumPy array, as all are here
         x: Any = state.x + form.factors(np.asarray(weights)).solve(change)

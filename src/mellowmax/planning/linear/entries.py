@@ -1,0 +1,112 @@
+"""The entries of `W P`, from which each form makes its matrix.
+
+They are sums: for a state and a successor, those of the weight of an action times the probability
+of a branch. Which sums go into which entry does not depend on the weights, so a sparse matrix is
+kept whose product with the weights is the entries. That takes one pass over the branches, where a
+product of sparse matrices would take ten. Where few actions have a weight, as under the maximum,
+only their branches are visited.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from ..._typing import Floats, Integers
+from ...mdp import MDP
+from .transitions import once, rows_of
+
+__all__ = ["Entries", "Few", "Merged", "entries_of", "row_starts"]
+
+
+class Few(NamedTuple):
+    """A sparse matrix `[S, S]` in the order of its rows; entries with the same place add up."""
+
+    rows: Integers  # [N]
+    columns: Integers  # [N]
+    values: Floats  # [N]
+
+
+class Merged(NamedTuple):
+    """One entry for all that leads from a state to another one, row by row, columns ascending."""
+
+    starts: Integers  # [S + 1], where each row begins
+    rows: Integers  # [N]
+    columns: Integers  # [N]
+    assembly: csr_array  # [N, S * A]
+
+    def values(self, weights: Floats) -> Floats:
+        """`[N]`, for the weights `[S, A]` of the actions."""
+        result: Floats = self.assembly @ weights.reshape(-1)
+        return result
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Entries:
+    """The entries of `W P` for a sparse MDP."""
+
+    pairs: csr_array  # [S * A, S], see `rows_of`
+    n_actions: int
+
+    def few(self, weights: Floats) -> Few | None:
+        """Those where at most half of the actions have a weight; None where more have."""
+        flat = weights.reshape(-1)
+        taken = np.flatnonzero(flat)
+        if 2 * len(taken) > len(flat):
+            return None
+        each, left = divmod(self.pairs.nnz, len(flat))
+        states = (taken // self.n_actions).astype(np.int32)
+        if left == 0 and self._is_even:
+            columns, values = (
+                np.take(x.reshape(-1, each), taken, axis=0)
+                for x in (self.pairs.indices, self.pairs.data)
+            )
+            values *= flat[taken, None]
+            return Few(np.repeat(states, each), columns.reshape(-1), values.reshape(-1))
+        chosen = self.pairs[taken]
+        counts = np.diff(chosen.indptr)
+        values = chosen.data * np.repeat(flat[taken], counts)
+        return Few(np.repeat(states, counts), chosen.indices, values)
+
+    @functools.cached_property
+    def _is_even(self) -> bool:
+        """Has each pair equally many branches?"""
+        counts = np.diff(self.pairs.indptr)
+        return bool((counts == counts[0]).all())
+
+    @functools.cached_property
+    def merged(self) -> Merged:
+        """Those of all actions."""
+        pairs, n = self.pairs, self.pairs.shape[1]
+        starts = pairs.indptr[:: self.n_actions].copy()
+        numbers = np.arange(pairs.nnz, dtype=starts.dtype)
+        by_state = csr_array((numbers, pairs.indices.copy(), starts), (n, n))
+        by_state.sort_indices()
+        columns, numbers = by_state.indices, by_state.data
+        first = np.ones(pairs.nnz, np.bool_)  # of those that lead from a state to the same one
+        first[1:] = columns[1:] != columns[:-1]
+        first[starts[:-1][np.diff(starts) > 0]] = True
+        entries = np.append(np.flatnonzero(first), pairs.nnz).astype(starts.dtype)
+        of_pair = np.repeat(np.arange(pairs.shape[0], dtype=starts.dtype), np.diff(pairs.indptr))
+        shape = len(entries) - 1, pairs.shape[0]
+        assembly = csr_array((pairs.data[numbers], of_pair[numbers], entries), shape)
+        merged = np.searchsorted(entries, starts).astype(np.int32)
+        rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(merged))
+        return Merged(merged, rows, columns[entries[:-1]], assembly)
+
+
+@once
+def entries_of(mdp: MDP) -> Entries:
+    """The entries for a sparse MDP."""
+    return Entries(rows_of(mdp), mdp.n_actions)
+
+
+def row_starts(rows: Integers, n: int) -> Integers:
+    """`[n + 1]`, where each row begins among entries in the order of their rows."""
+    starts = np.zeros(n + 1, np.int32)
+    np.cumsum(np.bincount(rows, minlength=n), out=starts[1:])
+    return starts
