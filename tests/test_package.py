@@ -289,6 +289,26 @@ def test_a_parameter_of_the_foundation_has_a_type(module):
         assert any(place.startswith(known) for known in ANY_IS_THE_TRUTH), place
 
 
+def test_few_parameters_are_of_any_type():
+    """A bare `Any` is for what no type says, and hides what is passed from mypy."""
+    trees = (ast.parse(path_of(module).read_text()) for module in MODULES)
+    functions = [
+        node.args
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    parameters = [
+        parameter
+        for args in functions
+        for parameter in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+        if parameter is not None and parameter.annotation is not None
+    ]
+    bare = [one for one in parameters if ast.unparse(one.annotation) == "Any"]
+    assert len(parameters) > 5000
+    assert len(bare) < 60
+
+
 def test_one_version():
     version = mellowmax.__version__
     assert f"version: {version}" in (ROOT / "CITATION.cff").read_text()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -27,26 +27,29 @@ __all__ = ["followed"]
 _WIDTH = 2**16  # lanes
 _POLISHING = 4  # steps of Newton's method at the end
 
+_Allowed: TypeAlias = Bools | jax.Array | None
+"""`[N, A]`: is there such an action? None if all players have as many."""
+
 
 class _Game(NamedTuple):
     """A game, or many of them with leading axes `[G]`, as in `batch`."""
 
-    payoffs: Any  # [N, A, ..., A]
-    parameter: Any  # []
-    unit: Any  # []
-    span: Any  # []
-    longest: Any  # []
+    payoffs: jax.Array  # [N, A, ..., A]
+    parameter: jax.Array  # []
+    unit: jax.Array  # []
+    span: jax.Array  # []
+    longest: jax.Array  # []
 
 
 class _Lane(NamedTuple):
     """Where a game is on its way, or many of them."""
 
-    which: Any  # [], its number
-    point: Any  # [D + 1], the values and the level
-    tangent: Any  # [D + 1]
-    sign: Any  # [], of the determinant
-    length: Any  # []
-    steps: Any  # []
+    which: jax.Array  # [], its number
+    point: jax.Array  # [D + 1], the values and the level
+    tangent: jax.Array  # [D + 1]
+    sign: jax.Array  # [], of the determinant
+    length: jax.Array  # []
+    steps: jax.Array  # []
 
 
 def followed(
@@ -57,7 +60,7 @@ def followed(
     span: Floats,
     longest: Floats,
     allowed: Bools | None,
-    device: Any,
+    device: jax.Device,
 ) -> tuple[Floats, Floats, Integers]:
     """The values at the end of each branch, `[G, D]`, their residuals, and the steps it took.
 
@@ -79,20 +82,22 @@ def followed(
 
 
 @functools.partial(jax.jit, static_argnames="width")
-def _program(games: _Game, softmax: Softmax, allowed: Any, width: int) -> tuple[Any, Any, Any]:
+def _program(
+    games: _Game, softmax: Softmax, allowed: _Allowed, width: int
+) -> tuple[jax.Array, jax.Array, jax.Array]:
     count = len(games.unit)
     every = jnp.arange(count, dtype=jnp.int32)
 
-    def at(which: Any) -> Any:
+    def at(which: jax.Array) -> _Game:
         return jax.tree.map(lambda leaf: leaf[which], games)
 
-    def begun(which: Any) -> _Lane:
+    def begun(which: jax.Array) -> _Lane:
         return _at_the_start(at(which), softmax, allowed, which)
 
-    def next_step(lane: _Lane) -> tuple[_Lane, Any]:
+    def next_step(lane: _Lane) -> tuple[_Lane, jax.Array]:
         return _step(at(lane.which), softmax, allowed, lane)
 
-    def polished(one: tuple[Any, Any]) -> tuple[Any, Any]:
+    def polished(one: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         return _polished(at(one[0]), softmax, allowed, one[1])
 
     starts = lax.map(begun, every, batch_size=width)
@@ -124,14 +129,14 @@ def _program(games: _Game, softmax: Softmax, allowed: Any, width: int) -> tuple[
     return values, residual, steps
 
 
-def _where(condition: Any, one: _Lane, other: _Lane) -> _Lane:
-    def chosen(a: Any, b: Any) -> Any:
+def _where(condition: jax.Array, one: _Lane, other: _Lane) -> _Lane:
+    def chosen(a: jax.Array, b: jax.Array) -> Any:
         return jnp.where(condition.reshape(condition.shape + (1,) * (a.ndim - 1)), a, b)
 
     return _Lane(*map(chosen, one, other))
 
 
-def _away(game: _Game, softmax: Softmax, allowed: Any, point: Any) -> Any:
+def _away(game: _Game, softmax: Softmax, allowed: _Allowed, point: jax.Array) -> jax.Array:
     """`U(policy(s v)) - v`, `[D]`."""
     n, most = game.payoffs.shape[0], game.payoffs.shape[1]
     v, level = point[:-1], point[-1]
@@ -148,7 +153,7 @@ def _away(game: _Game, softmax: Softmax, allowed: Any, point: Any) -> Any:
     return jnp.concatenate(values) - v
 
 
-def _with(softmax: Softmax, parameter: Any) -> Softmax:
+def _with(softmax: Softmax, parameter: jax.Array) -> Softmax:
     fields = dataclasses.fields(softmax) if dataclasses.is_dataclass(softmax) else ()
     if not fields:
         return softmax
@@ -156,13 +161,15 @@ def _with(softmax: Softmax, parameter: Any) -> Softmax:
     return dataclasses.replace(softmax, **changed)
 
 
-def _linearised(game: _Game, softmax: Softmax, allowed: Any, point: Any) -> tuple[Any, Any]:
+def _linearised(
+    game: _Game, softmax: Softmax, allowed: _Allowed, point: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """The same, `[D]`, and its derivative, `[D, D + 1]`."""
     away, slopes = jax.linearize(lambda x: _away(game, softmax, allowed, x), point)
     return away, jax.vmap(slopes, out_axes=-1)(jnp.eye(len(point)))
 
 
-def _tangent(slopes: Any, along: Any) -> tuple[Any, Any]:
+def _tangent(slopes: jax.Array, along: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The unit tangent in the direction `along`, and the sign of the bordered determinant."""
     matrix = jnp.concatenate([slopes, along[None]])
     lu, pivots = jax.scipy.linalg.lu_factor(matrix)
@@ -172,7 +179,7 @@ def _tangent(slopes: Any, along: Any) -> tuple[Any, Any]:
     return tangent / jnp.linalg.norm(tangent), sign
 
 
-def _at_the_start(game: _Game, softmax: Softmax, allowed: Any, which: Any) -> _Lane:
+def _at_the_start(game: _Game, softmax: Softmax, allowed: _Allowed, which: jax.Array) -> _Lane:
     d = game.payoffs.shape[0] * game.payoffs.shape[1]
     zero = jnp.zeros(d + 1)
     point = zero.at[:-1].set(_away(game, softmax, allowed, zero))
@@ -182,8 +189,8 @@ def _at_the_start(game: _Game, softmax: Softmax, allowed: Any, which: Any) -> _L
 
 
 def _corrected(
-    game: _Game, softmax: Softmax, allowed: Any, guess: Any, normal: Any
-) -> tuple[Any, Any, Any]:
+    game: _Game, softmax: Softmax, allowed: _Allowed, guess: jax.Array, normal: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The point of the curve on the plane through a guess, the slopes, and was it reached?"""
 
     def going(state: tuple[Any, ...]) -> Any:
@@ -206,7 +213,7 @@ def _corrected(
     return point.at[-1].set(jnp.clip(point[-1], 0.0, 1.0)), slopes, ok
 
 
-def _step(game: _Game, softmax: Softmax, allowed: Any, lane: _Lane) -> tuple[_Lane, Any]:
+def _step(game: _Game, softmax: Softmax, allowed: _Allowed, lane: _Lane) -> tuple[_Lane, jax.Array]:
     """One step, and has it arrived at the end of the range?"""
     rise, level = lane.tangent[-1], lane.point[-1]
     leaves = (level + lane.length * rise > 1) & (rise > 0)
@@ -234,7 +241,9 @@ def _step(game: _Game, softmax: Softmax, allowed: Any, lane: _Lane) -> tuple[_La
     return following, ok & leaves
 
 
-def _polished(game: _Game, softmax: Softmax, allowed: Any, values: Any) -> tuple[Any, Any]:
+def _polished(
+    game: _Game, softmax: Softmax, allowed: _Allowed, values: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """The values at the end of the range, to rounding, and how far they are from their answer."""
 
     def onward(state: tuple[Any, ...], _: None) -> tuple[tuple[Any, ...], None]:

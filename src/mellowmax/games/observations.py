@@ -94,7 +94,7 @@ def _block(which: list[int], games: list[Game], counts: tuple[Profile, ...]) -> 
     return Block(np.array(which, np.int32), payoffs, table)
 
 
-def _checked(name: str, game: Game, counts: Any) -> Profile:
+def _checked(name: str, game: Game, counts: Sequence[Any]) -> Profile:
     """The counts of a game: an array for each player, or one if the players are pooled."""
     try:
         pooled = np.ndim(counts[0]) == 0

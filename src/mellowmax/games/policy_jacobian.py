@@ -74,7 +74,7 @@ def policy_and_jacobian(softmax: Softmax, q: Floats, where: Bools | None) -> tup
     return policy, _by_jax(softmax, q, where)
 
 
-def _at_a_temperature(policy: Floats, beta: Any) -> Floats:
+def _at_a_temperature(policy: Floats, beta: Floats | float) -> Floats:
     """The Jacobian of `exp(beta q)`, normalised, at a fixed `beta`."""
     scaled = policy * np.asarray(beta)[..., None]
     return np.asarray(scaled[..., :, None] * (_eye(policy.shape[-1]) - policy[..., None, :]))
@@ -125,9 +125,9 @@ def _program() -> Callable[[Softmax, Floats, Bools | None], Any]:
     import jax
 
     @jax.jit
-    def jacobian(softmax: Softmax, q: Any, where: Any) -> Any:
+    def jacobian(softmax: Softmax, q: jax.Array, where: jax.Array | None) -> Any:
         # Column by column: each row has its own policy, so that one direction serves all rows.
-        def column(direction: Any) -> Any:
+        def column(direction: jax.Array) -> Any:
             return jax.jvp(lambda x: softmax.policy(x, where=where), (q,), (direction,))[1]
 
         directions = jax.numpy.broadcast_to(jax.numpy.eye(q.shape[-1]), (*q.shape, q.shape[-1]))

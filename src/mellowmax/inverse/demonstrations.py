@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from .._common import checks
 from .._common.shown import shown
-from .._typing import ArrayLike, Floats, Integers
+from .._typing import ArrayLike, Bools, Floats, Integers
 from ..mdp import MDP
 from ..mdp.labels import named
 
@@ -114,9 +114,7 @@ class Demonstrations:
             ("state", self.states, mdp.n_states),
             ("action", self.actions, mdp.n_actions),
         ):
-            rule = f"must have {kind}s below {limit} and of at least 0"
-            wrong = (given < 0) | (given >= limit)
-            self._raise_where(wrong, lambda i, r=rule, g=given: f"{r}, got {shown(int(g[i]))}")
+            self._raise_where((given < 0) | (given >= limit), _out_of_range(kind, given, limit))
         names = mdp.state_labels, mdp.action_labels
 
         def of(i: int) -> str:
@@ -137,10 +135,15 @@ class Demonstrations:
         np.add.at(result, (self.states, self.actions), self.weights)
         return result
 
-    def _raise_where(self, bad: Any, rule: Any) -> None:
+    def _raise_where(self, bad: Bools, rule: Callable[[int], str]) -> None:
         """Raise for the first bad decision, with its episode and step."""
         if bad.any():
             i = int(bad.argmax())
             episode = self.episodes[i]
             step = int((self.episodes[:i] == episode).sum())
             raise ValueError(f"`demonstrations` {rule(i)} in step {step} of episode {episode}")
+
+
+def _out_of_range(kind: str, given: Integers, limit: int) -> Callable[[int], str]:
+    rule = f"must have {kind}s below {limit} and of at least 0"
+    return lambda i: f"{rule}, got {shown(int(given[i]))}"

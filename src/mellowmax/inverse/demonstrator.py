@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 from .._common import checks
 from .._common.pytrees import pytree
 from ..softmax import Softmax
 
-__all__ = ["Demonstrator", "demonstrator"]
+if TYPE_CHECKING:
+    import jax
+
+__all__ = ["Demonstrator", "DemonstratorModel", "demonstrator"]
 
 
 @pytree
@@ -36,6 +41,12 @@ class Demonstrator:
         for name in ("plans", "acts"):
             rule = "a Softmax such as Mellowmax(5.0)"
             checks.instance(name, getattr(self, name), Softmax, rule)
+
+
+DemonstratorModel: TypeAlias = (
+    "Softmax | Demonstrator | Callable[[jax.Array], Softmax | Demonstrator]"
+)
+"""What `fit` takes as the model: a function makes one of the parameters."""
 
 
 def demonstrator(model: object) -> Demonstrator:

@@ -20,7 +20,6 @@ References:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -33,10 +32,11 @@ from ..mdp import MDP
 from ..mdp.labels import named
 from .climb import Climb, Ended, Evaluation, Rule
 from .demonstrations import Demonstrations
+from .demonstrator import DemonstratorModel
 from .estimate import Estimate, FitProgress, FitStatus, NotFittedError, joined_episodes
 from .identification import why_not_identified
-from .likelihood import Question, environments_of
-from .rewards import Linear, Table, names_of
+from .likelihood import Discount, Question, environments_of
+from .rewards import Reward, names_of
 
 __all__ = ["fit"]
 
@@ -46,10 +46,10 @@ METHODS = ("auto", "newton", "fisher", "bfgs")
 def fit(
     mdp: MDP | Sequence[MDP],
     demonstrations: Demonstrations | Sequence[Demonstrations],
-    reward: Linear | Table | Callable[[jax.Array], jax.Array],
-    model: Any,
+    reward: Reward,
+    model: DemonstratorModel,
     *,
-    discount: Any = None,
+    discount: Discount = None,
     initial: ArrayLike = 0.0,
     penalty: ArrayLike = 0.0,
     method: str = "auto",

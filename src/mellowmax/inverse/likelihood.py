@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -12,14 +12,15 @@ import numpy as np
 
 from .._common import checks
 from .._common.pytrees import pytree
-from .._typing import ArrayLike
+from .._typing import ArrayLike, Scalar
 from ..mdp import MDP, Model
 from ..planning import Point, fixed_point
 from .demonstrations import Demonstrations
-from .demonstrator import Demonstrator, demonstrator
-from .rewards import Linear, Table, names_of, rewards_of
+from .demonstrator import Demonstrator, DemonstratorModel, demonstrator
+from .rewards import Linear, Reward, Table, names_of, rewards_of
 
 __all__ = [
+    "Discount",
     "Environment",
     "Question",
     "Seen",
@@ -28,6 +29,9 @@ __all__ = [
     "log_likelihood",
     "seen_from",
 ]
+
+Discount: TypeAlias = float | Callable[[jax.Array], Any] | None
+"""A discount, or a function that makes one of the parameters; None for the MDP's own."""
 
 
 @pytree
@@ -53,7 +57,7 @@ class Question(NamedTuple):
     discount: Any
 
     @classmethod
-    def of(cls, reward: Any, model: Any, discount: Any) -> Self:
+    def of(cls, reward: Reward, model: DemonstratorModel, discount: Discount) -> Self:
         """From the arguments of `fit`: functions are not data, all else is."""
         if not isinstance(reward, Linear | Table):
             if not _is_function(reward):
@@ -99,7 +103,7 @@ class Question(NamedTuple):
         """Who acts under some parameters."""
         return demonstrator(self.model(parameters) if callable(self.model) else self.model)
 
-    def discount_at(self, parameters: jax.Array, own: Any) -> Any:
+    def discount_at(self, parameters: jax.Array, own: Scalar) -> Any:
         """The discount under some parameters, of an MDP with its own."""
         if callable(self.discount):
             return self.discount(parameters)
@@ -111,7 +115,11 @@ def _is_function(one: object) -> bool:
 
 
 def check_result(
-    name: str, rule: str, function: Any, theta: Any, shapes: Sequence[tuple[int, ...]]
+    name: str,
+    rule: str,
+    function: Callable[..., Any],
+    theta: jax.ShapeDtypeStruct,
+    shapes: Sequence[tuple[int, ...]],
 ) -> None:
     """Raise unless a function gives an array of one of these shapes."""
     given = jax.eval_shape(function, theta)
@@ -167,10 +175,10 @@ def log_likelihood(
     parameters: ArrayLike,
     mdp: MDP | Sequence[MDP],
     demonstrations: Demonstrations | Sequence[Demonstrations],
-    reward: Linear | Table | Callable[[jax.Array], jax.Array],
-    model: Any,
+    reward: Reward,
+    model: DemonstratorModel,
     *,
-    discount: Any = None,
+    discount: Discount = None,
 ) -> jax.Array:
     """The log-probability of what was seen, as a function that JAX differentiates.
 

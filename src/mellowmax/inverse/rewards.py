@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from .._common.pytrees import pytree
 from .._typing import ArrayLike
 from ..mdp import MDP
 
-__all__ = ["Linear", "Table", "names_of", "rewards_of"]
+__all__ = ["Linear", "Reward", "Table", "names_of", "rewards_of"]
 
 
 @pytree
@@ -111,7 +111,11 @@ class Table:
         return tuple(f"state {s}, action {a}" for s, a in pairs)
 
 
-def rewards_of(reward: Any, parameters: jax.Array, shape: tuple[int, int]) -> jax.Array:
+Reward: TypeAlias = Linear | Table | Callable[[jax.Array], jax.Array]
+"""Rewards with parameters: a function makes `[S, A]` of them."""
+
+
+def rewards_of(reward: Reward, parameters: jax.Array, shape: tuple[int, int]) -> jax.Array:
     """`[S, A]`, the rewards under some parameters; those of `Linear` and `Table` come first."""
     if isinstance(reward, Table):
         size = shape[0] if reward.by == "state" else shape[0] * shape[1]
@@ -122,7 +126,7 @@ def rewards_of(reward: Any, parameters: jax.Array, shape: tuple[int, int]) -> ja
 
 
 def names_of(
-    name: str, shape: tuple[int, ...], reward: Any, mdps: Sequence[MDP], *, more: bool
+    name: str, shape: tuple[int, ...], reward: Reward, mdps: Sequence[MDP], *, more: bool
 ) -> tuple[str, ...]:
     """What the parameters are called; those beyond the reward's own have numbers.
 

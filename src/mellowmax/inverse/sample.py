@@ -20,13 +20,14 @@ import numpy as np
 from .._common import checks
 from .._common.extras import needed_by
 from .._common.shown import shown
-from .._typing import ArrayLike, Floats
+from .._typing import ArrayLike, Floats, PyTree
 from ..mdp import MDP
 from .demonstrations import Demonstrations
+from .demonstrator import DemonstratorModel
 from .estimate import Estimate, FitStatus, NotFittedError
 from .fit import fit
-from .likelihood import Question, check_result, environments_of, log_likelihood
-from .rewards import Linear, Table, names_of
+from .likelihood import Discount, Question, check_result, environments_of, log_likelihood
+from .rewards import Reward, names_of
 
 __all__ = ["Posterior", "sample"]
 
@@ -100,11 +101,11 @@ class _Block(NamedTuple):
 def sample(
     mdp: MDP | Sequence[MDP],
     demonstrations: Demonstrations | Sequence[Demonstrations],
-    reward: Linear | Table | Callable[[jax.Array], jax.Array],
-    model: Any,
+    reward: Reward,
+    model: DemonstratorModel,
     prior: ArrayLike | Callable[[jax.Array], jax.Array],
     *,
-    discount: Any = None,
+    discount: Discount = None,
     initial: ArrayLike = 0.0,
     draws: int = 1000,
     warmup: int = 500,
@@ -173,10 +174,10 @@ def sample(
         (state, adapted), _ = warm.run(key, start, num_steps=warmup)
         return state, adapted
 
-    def one_block(key: jax.Array, state: Any, adapted: Any) -> Any:
+    def one_block(key: jax.Array, state: PyTree, adapted: PyTree) -> Any:
         step = blackjax.nuts(log_density, **adapted).step
 
-        def draw(state: Any, key: jax.Array) -> Any:
+        def draw(state: PyTree, key: jax.Array) -> Any:
             state, info = step(key, state)
             return state, _Block(state.position, info.is_divergent, info.acceptance_rate)
 
@@ -226,7 +227,9 @@ def _widths(estimate: Estimate, deviations: Floats | None) -> Floats:
     return np.where(np.isfinite(widths), widths, 1.0 if deviations is None else deviations)
 
 
-def _prior(prior: Any, k: int) -> tuple[Floats | None, Callable[[jax.Array], jax.Array]]:
+def _prior(
+    prior: ArrayLike | Callable[[jax.Array], jax.Array], k: int
+) -> tuple[Floats | None, Callable[[jax.Array], jax.Array]]:
     """The deviations of a normal prior, and the log-density of any."""
     if callable(prior):
         with jax.enable_x64(True):
