@@ -119,7 +119,10 @@ class Divides(Entropic):
 
 
 def test_a_softmax_that_divides_by_its_parameter_is_probed_without_it():
-    for kind, why in (Divides, "no value as {}: float division by zero"), (Entropic, "no finite"):
+    for kind, why in (
+        (Divides, "no value under {}: float division by zero"),
+        (Entropic, "no finite"),
+    ):
         finding = probe(kind(5.0), rounds=1).approximates_max
         assert finding.holds
         assert why.format(kind(0.0)) in finding.text

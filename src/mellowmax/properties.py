@@ -133,16 +133,16 @@ def _approximates_max(softmax: Softmax, q: Floats) -> Finding:
             with np.errstate(all="ignore"):
                 value = setting.value(q)
         except ArithmeticError as error:  # a division by a parameter that is 0, as a rule
-            without = without or f"; no value as {setting}: {error}"
+            without = without or f"; no value under {setting}: {error}"
             continue
         if not np.isfinite(value).all():
-            without = without or f"; no finite value as {setting}"
+            without = without or f"; no finite value under {setting}"
             continue
         short = (np.max(q, axis=-1) - value) / np.ptp(q, axis=-1)
         row = int(np.argmax(np.abs(short)))
         distance = float(abs(short[row]))
         if distance < best.worst:
-            text = f"within {distance:.2g} of the range at best, as {setting}"
+            text = f"nearest is {setting}, off by {distance:.2g} of the range"
             best = Finding(distance <= 1e-6, distance, (q[row],), text)
     return dataclasses.replace(best, text=best.text + without)
 
@@ -207,7 +207,7 @@ def _expansion(softmax: Softmax, x: Floats, y: Floats) -> Floats:
 def _differentiable(
     softmax: Softmax, rng: np.random.Generator, actions: int, scale: float, rounds: int
 ) -> Finding:
-    """The largest jump of the slope on random lines, each narrowed down to where it bends most."""
+    """The largest jump of the slope on random lines, each narrowed down to its largest change."""
     best = Finding(True, 0.0, (np.zeros(actions),), "")
     for _ in range(max(1, rounds // 10)):
         x = scale * rng.normal(size=(_BATCH, actions))
@@ -216,9 +216,9 @@ def _differentiable(
         while h > 1e-8 * scale:
             nearby = np.stack([x - h / 2 * direction, x, x + h / 2 * direction])
             h = h / 2
-            bend = _bend(softmax, nearby, direction, h)
-            x = np.take_along_axis(nearby, np.argmax(bend, axis=0)[None, :, None], axis=0)[0]
-        jump = _bend(softmax, x, direction, h)
+            change = _slope_change(softmax, nearby, direction, h)
+            x = np.take_along_axis(nearby, np.argmax(change, axis=0)[None, :, None], axis=0)[0]
+        jump = _slope_change(softmax, x, direction, h)
         row = int(np.argmax(jump))
         if jump[row] >= best.worst:
             text = f"largest jump of the slope {jump[row]:.2g}, at q={_text(x[row])}"
@@ -226,7 +226,7 @@ def _differentiable(
     return best
 
 
-def _bend(softmax: Softmax, x: Floats, direction: Floats, h: float) -> Floats:
+def _slope_change(softmax: Softmax, x: Floats, direction: Floats, h: float) -> Floats:
     """By how much the slope along a direction differs after and before x."""
     after, here, before = (softmax.value(x + s * h * direction) for s in (1, 0, -1))
     return np.asarray(np.abs((after - here) - (here - before)) / h)
@@ -282,7 +282,7 @@ def _of_one_action(
     return (
         _largest(falls, pairs, "an action that gets better loses up to {:.2g}"),
         _largest(wrong, (q,), "the better of two actions is taken less by up to {:.2g}"),
-        _largest(rises, pairs, "beside one that gets better another gains up to {:.2g}"),
+        _largest(rises, pairs, "an action gains up to {:.2g} when another gets better"),
     )
 
 
@@ -316,12 +316,12 @@ def _aligned(
 
 
 def _cosine(softmax: Softmax, x: Floats, y: Floats) -> Floats:
-    """The cosine between the moves of values and policy; 1 where rounding would decide."""
-    by, to = x - y, softmax.policy(x) - softmax.policy(y)
-    by = by - by.mean(-1, keepdims=True)  # by which the policies' move, whose sum is 0, is the same
-    lengths = np.linalg.norm(by, axis=-1) * np.linalg.norm(to, axis=-1)
-    telling = np.max(np.abs(to), axis=-1) > 1e-6
-    return np.where(telling, (by * to).sum(-1) / np.where(telling, lengths, 1.0), 1.0)
+    """The cosine between the changes of values and policy; 1 where rounding would decide."""
+    q, policy = x - y, softmax.policy(x) - softmax.policy(y)
+    q = q - q.mean(-1, keepdims=True)  # no product changes: the policies' changes sum to 0
+    lengths = np.linalg.norm(q, axis=-1) * np.linalg.norm(policy, axis=-1)
+    telling = np.max(np.abs(policy), axis=-1) > 1e-6
+    return np.where(telling, (q * policy).sum(-1) / np.where(telling, lengths, 1.0), 1.0)
 
 
 def _text(row: Floats) -> str:

@@ -94,8 +94,8 @@ def _hypothesis(tables: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
     return (
         "A hypothesis, not a result: a policy that is right in rows of nearly equal values, and "
         "Boltzmann's at omega in rows that are spread, comes near the paper's curve for omegas "
-        f"from {LARGE:g} on, and not for smaller ones. A root finder that fails and falls back on "
-        f"omega without a word gives such a policy. With {brackets}. Mellowmax itself is "
+        f"from {LARGE:g} on, and not for smaller ones. A root finder that fails and silently falls "
+        f"back on omega gives such a policy. With {brackets}. Mellowmax itself is "
         f"{_distances(best[best['policy'] == 'mellowmax'])}. Of {len(fit)} brackets that were "
         f"fitted with other seeds, [{near['low']:g}, {near['high']:g}] is the nearest.",
     )
