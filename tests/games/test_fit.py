@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -22,14 +23,43 @@ def likelihood(counts, profile):
     return sum(float(np.array(n) @ np.log(p)) for n, p in pairs)
 
 
+def exact_fit(family):
+    """The fit to `COUNTS` from the closed form of two actions, with 30 digits."""
+    gain, other = (mpmath.mpf(number) for number in ("1.1141", "0.2785"))
+    counts = [128 * mpmath.mpf(share) for share in ("0.527", "0.473", "0.366", "0.634")]
+
+    def policy(x):
+        return (
+            1 / (1 + mpmath.exp(-x))
+            if family is Boltzmann
+            else mpmath.log((1 + mpmath.exp(x)) / 2) / x
+        )
+
+    def log_likelihood(t):
+        def equations(x, y):
+            row = t * (gain * y - other * (1 - y))
+            return x - policy(row), y - policy(t * gain * (1 - 2 * x))
+
+        x, y = mpmath.findroot(equations, (0.6, 0.4))
+        return mpmath.fdot(counts, map(mpmath.log, (x, 1 - x, y, 1 - y)))
+
+    with mpmath.workdps(30):
+        guess = 1.8 if family is Boltzmann else 3.7
+        best = mpmath.findroot(lambda t: mpmath.diff(log_likelihood, t), guess)
+        return float(best), float(log_likelihood(best))
+
+
 @pytest.mark.parametrize(
-    ("family", "parameter", "log_likelihood"),
-    [(Boltzmann, 1.8456098, -174.764532), (Mellowmax, 3.6967877, -174.764632)],
+    ("family", "golden"),
+    [(Boltzmann, (1.8456098, -174.764532)), (Mellowmax, (3.6967876, -174.764632))],
 )
-def test_quantal_response_of_ochs(family, parameter, log_likelihood):
+def test_quantal_response_of_ochs(family, golden):
+    """Logit's estimate is Gambit's too."""
+    parameter, log_likelihood = exact_fit(family)
+    assert (parameter, log_likelihood) == pytest.approx(golden, abs=6e-7)
     found = fit(OCHS, COUNTS, family)
-    assert found.parameter == pytest.approx(parameter, abs=3e-7)
-    assert found.log_likelihood == pytest.approx(log_likelihood, abs=1e-6)
+    assert found.parameter == pytest.approx(parameter, abs=1e-8)
+    assert found.log_likelihood == pytest.approx(log_likelihood, abs=1e-10)
     assert found.uniform.sum() == pytest.approx(-256 * math.log(2))
     assert "not all whole" in found.notes[0]
     # The ends of the interval are where the likelihood ratio is the 95 % point of chi squared.

@@ -260,7 +260,7 @@ def _maximum(
         lambda x: -objective(x), bounds=(low, high), method="bounded", options={"xatol": within}
     )
     # Near its top a function is flat to rounding: its slope, from farther away, is not.
-    h, x = (high - low) / 20, float(found.x)
+    h, x = (high - low) / 80, float(found.x)
     if not low + 2 * h <= x <= high - 2 * h:
         return x, -float(found.fun)
     a, b, c, d, e = (objective(x + k * h) for k in (-2, -1, 0, 1, 2))

@@ -24,7 +24,7 @@ from .verdict import MODELS, SEEN, judge, totals
 
 __all__ = [*NAMES]
 
-VERSION = 1
+VERSION = 2
 _SOFTMAXES = ("boltzmann", "mellowmax")
 _QUICK = (
     "Stahl and Wilson (1994)",
