@@ -1,6 +1,6 @@
 """REINFORCE on our Lunar Lander on an accelerator, thousands of runs at once: how fast is it?
 
-    python benchmarks/deep_card.py [--runs 400] [--batch 10] [--seconds 60] [--episodes 40000]
+    python benchmarks/deep_card.py [--runs 400] [--batch 100] [--seconds 60] [--episodes 40000]
         [--trace 40] [--alone]
 
 The ten settings of figure 11, as it trains them, from the first episode on: steps and episodes per
@@ -29,7 +29,7 @@ from mellowmax.deep import Network, Policy, train
 from mellowmax.deep.play.act_kernel import act
 from mellowmax.environments import lunar_lander
 from mellowmax.experiments.items.fig11 import SOLVED_RETURN
-from mellowmax.experiments.items.fig11.parts import Config, cell_names, settings
+from mellowmax.experiments.items.fig11.parts import NEAREST, Config, cell_names, settings
 from mellowmax.experiments.items.fig11.readings import learner_of
 from mellowmax.experiments.items.fig11.runs import BIN
 
@@ -151,7 +151,7 @@ def say(**line):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=400, help="of each of the ten settings")
-    parser.add_argument("--batch", type=int, default=CONFIG.batch, help="episodes of an update")
+    parser.add_argument("--batch", type=int, default=NEAREST.batch, help="episodes of an update")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--episodes", type=int, default=CONFIG.episodes, help="of a run")
     parser.add_argument("--trace", type=int, metavar="SECOND", help="when to look at the device")

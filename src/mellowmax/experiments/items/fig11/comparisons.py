@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...intervals import difference, holm, share_interval
-from .parts import FIGURE, HELD, MOVES
+from .parts import HELD, SMALLER_RATE
 
 __all__ = ["SETTING", "check", "gradients", "means", "peaks"]
 
@@ -79,18 +79,13 @@ def _peak(runs: pd.DataFrame, tests: int) -> dict[str, Any]:
 def gradients(runs: pd.DataFrame) -> pd.DataFrame:
     """What the gradient through mellowmax's inverse temperature is worth, by omega.
 
-    One of the two parts that are compared is the figure, the other the part called after what the
-    inverse temperature does there.
-
     Args:
         runs: a row for each run.
     """
     of_policy = runs[runs["policy"] == "mellowmax"]
-    parts = {part: of_policy[of_policy["part"] == part] for part in (FIGURE, HELD, MOVES)}
-    held = parts[FIGURE] if parts[HELD].empty else parts[HELD]
-    moves = parts[FIGURE] if parts[MOVES].empty else parts[MOVES]
+    moves, held = (of_policy[of_policy["part"] == part] for part in (SMALLER_RATE, HELD))
     rows = []
-    for omega in sorted({*held["parameter"]} & {*moves["parameter"]}) if held is not moves else ():
+    for omega in sorted({*held["parameter"]} & {*moves["parameter"]}):
         one, other = (
             group.loc[group["parameter"] == omega, "mean_return"] for group in (moves, held)
         )

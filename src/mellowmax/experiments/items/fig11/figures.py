@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ... import style
+from .parts import FIGURE, HELD, SMALLER_RATE
 
 __all__ = ["draw_curves", "draw_means", "draw_parts", "of_setting"]
 
@@ -81,15 +82,15 @@ def draw_means(means: pd.DataFrame) -> Figure:
     return figure
 
 
-def draw_parts(means: pd.DataFrame, figure_part: str, held_part: str) -> Figure:
+def draw_parts(means: pd.DataFrame) -> Figure:
     """The mean return over all episodes in each part but the figure's own.
+
+    Beside the part with mellowmax's inverse temperature held fixed is the one that it is from.
 
     Args:
         means: of all parts.
-        figure_part: the name of the figure's own, which the part below is drawn beside.
-        held_part: the name of that with mellowmax's inverse temperature held fixed.
     """
-    parts = [part for part in means["part"].unique() if part != figure_part]
+    parts = [part for part in means["part"].unique() if part != FIGURE]
     figure, axes = style.figure(2, -(-len(parts) // 2), height=3.4)
     ylabel = _ylabel(means)
     for axis, part in zip(np.ravel(axes), parts, strict=False):
@@ -97,8 +98,8 @@ def draw_parts(means: pd.DataFrame, figure_part: str, held_part: str) -> Figure:
             ours = means[(means["policy"] == policy) & (means["part"] == part)]
             if len(ours):
                 _points(axis, ours.sort_values("parameter"), policy, policy)
-        if part == held_part:
-            through = means[(means["policy"] == "mellowmax") & (means["part"] == figure_part)]
+        if part == HELD:
+            through = means[(means["policy"] == "mellowmax") & (means["part"] == SMALLER_RATE)]
             label = "mellowmax, through the inverse temperature"
             grey = {"color": "#999999", "linestyle": ":"}
             _points(axis, through.sort_values("parameter"), "mellowmax", label, **grey)

@@ -1,9 +1,11 @@
 """What is trained for figure 11, part by part.
 
-The figure itself is ten settings in the environment of the paper's time, by one reading of what the
-paper leaves open. The other parts are the same in today's environment, with the learning rate and
-the batch that the paper states, with the other gradient (mellowmax's inverse temperature held
-fixed, or moving), and over a finer grid of parameters.
+The figure itself is ten settings in the environment of the paper's time, by the reading of what the
+paper leaves open that is nearest to its curves: it has the learning rate that the paper states, and
+larger batches. A second reading is about as near: it has the batches that the paper states, and a
+smaller learning rate. It was trained first, in as many runs, and the other parts are its: with both
+as the paper states them, with mellowmax's inverse temperature held fixed, over a finer grid of
+parameters, and in today's environment.
 """
 
 from __future__ import annotations
@@ -14,34 +16,47 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .readings import BATCH, LEARNING_RATE, READINGS, USUAL_RATE, Reading
+from .readings import BATCH, LEARNING_RATE, USUAL_RATE, Reading, Weighing
 from .runs import setting_rows
 
 __all__ = [
     "FIGURE",
     "FINER",
     "HELD",
-    "MOVES",
+    "NEAREST",
+    "READINGS_OF_PARTS",
+    "SMALLER_RATE",
     "STATED",
     "TODAY",
     "Config",
     "cell_names",
     "height",
-    "figure_reading",
     "settings",
-    "stated_reading",
     "with_whole_grid",
 ]
 
-FIGURE, TODAY, STATED, HELD, MOVES, FINER = (
+FIGURE, SMALLER_RATE, STATED, HELD, FINER, TODAY = (
     "figure",
-    "today",
+    "smaller rate",
     "as stated",
     "temperature held",
-    "temperature moves",
     "finer grid",
+    "today",
 )
-"""The parts; of `HELD` and `MOVES` there is the one that the figure is not."""
+"""The parts."""
+NEAREST = Reading(
+    "reward to go, others as baseline",
+    0.99,
+    Weighing(to_go=1.0, others=1.0),
+    LEARNING_RATE,
+    batch=100,
+    temperature="held",
+)
+"""The reading that is nearest to the paper's curves, over all 40,000 episodes."""
+_STATED = NEAREST._replace(batch=BATCH, temperature="moves")
+_SMALLER = _STATED._replace(learning_rate=USUAL_RATE)
+READINGS_OF_PARTS = {FIGURE: NEAREST, SMALLER_RATE: _SMALLER, STATED: _STATED}
+"""The readings of the parts whose curves can be compared with the paper's."""
 RUNS_OF_A_CELL = 1000
 """How many runs are trained together: their checkpoint has a few megabytes, and a GPU takes several
 processes with as many each."""
@@ -58,27 +73,15 @@ class Config:
     runs: int = 400
     """Figure 11."""
     other_runs: int = 50
-    """Runs of each setting of the other parts: what an accelerator makes in half an hour; ours."""
+    """Runs of each setting of the last four parts: what an accelerator makes in half an hour; ours."""
     runs_of_a_row: int = 50
     """Runs that share a key; it divides both numbers above."""
     finer: int = 20
     """Parameters of each policy in the finer grid: betas in steps of 0.5, omegas of 1; ours."""
     episodes: int = 40_000
     """Section 7.3."""
-    batch: int = BATCH
-    """Episodes of an update in that reading (section 7.3)."""
     hidden: int = 16
     """Units of the hidden layer (section 7.3)."""
-    reading: str = "reward to go, others as baseline"
-    """The reading that is nearest to the paper's curves."""
-    discount: float = 0.99
-    """The discount of that reading."""
-    learning_rate: float = USUAL_RATE
-    """The learning rate of that reading; section 7.3 states another."""
-    temperature: str = "moves"
-    """Mellowmax's inverse temperature in the gradient of that reading: it moves, or is held."""
-    fallback: str = "none"
-    """Where mellowmax's policy falls back on Boltzmann's at omega in that reading."""
     seed: int = 11
     """Seed of the random numbers; ours."""
 
@@ -111,54 +114,32 @@ def _cells(config: Config) -> dict[str, list[dict[str, Any]]]:
     return cells
 
 
-def figure_reading(config: Config) -> Reading:
-    """The reading that is run as the figure."""
-    (weighing,) = (
-        reading
-        for reading in READINGS
-        if (reading.name, reading.discount) == (config.reading, config.discount)
-        and reading.learning_rate == LEARNING_RATE
-    )
-    return weighing._replace(
-        learning_rate=config.learning_rate,
-        batch=config.batch,
-        temperature=config.temperature,
-        fallback=config.fallback,
-    )
-
-
-def stated_reading(config: Config) -> Reading:
-    """The same with the learning rate and the batch that the paper states."""
-    return figure_reading(config)._replace(learning_rate=LEARNING_RATE, batch=BATCH)
-
-
 def _parts(config: Config) -> dict[str, list[dict[str, Any]]]:
     """The settings of each part.
 
-    Parameters of the finer grid that the figure has as well are trained once, for the figure.
+    Parameters of the finer grid that the second part has as well are trained once, for that part.
     """
     parameters = {"boltzmann": config.betas, "mellowmax": config.omegas}
     between = {
         policy: [parameter for parameter in several if parameter not in parameters[policy]]
         for policy, several in _finer_grid(config).items()
     }
-    plain = figure_reading(config)
-    other, gradient = (MOVES, "moves") if config.temperature == "held" else (HELD, "held")
-    other_gradient = plain._replace(temperature=gradient)
     many, few = (runs // config.runs_of_a_row for runs in (config.runs, config.other_runs))
-    figure = {FIGURE: setting_rows(FIGURE, plain, parameters, repeats=many)}
+    figure = {FIGURE: setting_rows(FIGURE, NEAREST, parameters, repeats=many)}
     if not few:
         return figure
+    held, of_mellowmax = _SMALLER._replace(temperature="held"), {"mellowmax": config.omegas}
     return figure | {
-        STATED: setting_rows(STATED, stated_reading(config), parameters, repeats=few),
-        other: setting_rows(other, other_gradient, {"mellowmax": config.omegas}, repeats=few),
-        FINER: setting_rows(FINER, plain, between, repeats=few),
-        TODAY: setting_rows(TODAY, plain, parameters, repeats=few),
+        SMALLER_RATE: setting_rows(SMALLER_RATE, _SMALLER, parameters, repeats=many),
+        STATED: setting_rows(STATED, _STATED, parameters, repeats=few),
+        HELD: setting_rows(HELD, held, of_mellowmax, repeats=few),
+        FINER: setting_rows(FINER, _SMALLER, between, repeats=few),
+        TODAY: setting_rows(TODAY, _SMALLER, parameters, repeats=few),
     }
 
 
 def with_whole_grid(config: Config, runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the runs of the figure that belong to the finer grid, as many as it has of others.
+    """Add the runs of the second part that belong to the finer grid, as many as it has of others.
 
     None are added where nothing else of that grid has been run.
 
@@ -168,9 +149,9 @@ def with_whole_grid(config: Config, runs: pd.DataFrame) -> pd.DataFrame:
     """
     if not (runs["part"] == FINER).any():
         return runs
-    figure = runs[(runs["part"] == FIGURE) & (runs["run"] < config.other_runs)]
+    few = runs[(runs["part"] == SMALLER_RATE) & (runs["run"] < config.other_runs)]
     shared = [
-        figure[(figure["policy"] == policy) & figure["parameter"].isin(several)]
+        few[(few["policy"] == policy) & few["parameter"].isin(several)]
         for policy, several in _finer_grid(config).items()
     ]
     return pd.concat([runs, *(rows.assign(part=FINER) for rows in shared)], ignore_index=True)
