@@ -3,8 +3,8 @@
 The figure is the mean of 400 runs of 40,000 episodes for each of ten settings. The other parts
 train the same with a smaller learning rate and smaller batches, with both as the paper states them,
 with mellowmax's inverse temperature held fixed, over a finer grid of parameters, and in today's
-environment. The runs of a cell are trained together. What they have learned is kept on disk, so a cell can be stopped at any moment
-and resumed, also on another machine.
+environment. The runs of a cell are trained together. What they have learned is kept on disk, so a
+cell can be stopped at any moment and resumed, also on another machine.
 
 The quick scale shows runs that were made at the paper's scale and are kept with the package. It
 runs the first episodes of two settings again, with other random numbers, and compares them.

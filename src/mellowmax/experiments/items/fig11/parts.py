@@ -73,7 +73,7 @@ class Config:
     runs: int = 400
     """Figure 11."""
     other_runs: int = 50
-    """Runs of each setting of the last four parts: what an accelerator makes in half an hour; ours."""
+    """Runs of each setting of the last four parts; ours."""
     runs_of_a_row: int = 50
     """Runs that share a key; it divides both numbers above."""
     finer: int = 20

@@ -42,8 +42,8 @@ DEVIATIONS = (
     "reward to go with the mean of the other episodes of the batch as a baseline, and discount "
     "0.99. Mellowmax's inverse temperature is held fixed in the gradient, as a root finder outside "
     "of it leaves it.",
-    "Updates are made after 100 episodes, where the paper states 10; the learning rate is 0.005, as "
-    "it states. The part called smaller rate has batches of 10 episodes, as the paper states, and "
+    "Updates are made after 100 episodes, where the paper states 10; the learning rate is 0.005, "
+    "as it states. The part called smaller rate has batches of 10 episodes, as stated, and "
     "the learning rate 0.001, and is about as near. In that part and those below it the gradient "
     "goes through the inverse temperature, but in the part where it is held. With batch and rate "
     "as the paper states them, the part called as stated, the curves are far from the paper's.",
