@@ -24,12 +24,12 @@ from mellowmax.experiments.data import measured, paper
 from mellowmax.experiments.item import LongItem, Stopped, Work
 from mellowmax.experiments.items import fig11
 from mellowmax.experiments.items.fig11 import comparisons, verdict
-from mellowmax.experiments.items.fig11.parts import settings, with_whole_grid
+from mellowmax.experiments.items.fig11.parts import READINGS_OF_PARTS, settings, with_whole_grid
 from mellowmax.experiments.items.fig11.readings import READING
 from mellowmax.experiments.items.fig11.runs import KEPT_RUNS, keys_of, run_rows
 
 QUICK = fig11.SCALES["quick"]
-SMALL = dataclasses.replace(QUICK, runs=2, runs_of_a_row=1, episodes=20)
+SMALL = dataclasses.replace(QUICK, runs=2, runs_of_a_row=1, episodes=200)
 WHOLE = fig11.SCALES["paper"]
 
 
@@ -85,9 +85,8 @@ def test_the_lander_is_what_is_trained(cell, monkeypatch):
 
 
 def test_the_paper_s_scale_is_the_figure_s_and_the_parts_beside_it():
-    numbered = [
-        f"{part}-{i}" for part, n in (("figure", 4), ("finer-grid", 2)) for i in range(1, n + 1)
-    ]
+    counts = {"figure": 4, "smaller-rate": 4, "finer-grid": 2}
+    numbered = [f"{part}-{i}" for part, n in counts.items() for i in range(1, n + 1)]
     assert set(fig11.cells(WHOLE)) == {*numbered, "as-stated", "temperature-held", "today"}
     assert set(fig11.cells(QUICK)) == {"figure"}
     cells = {name: settings(WHOLE, name) for name in fig11.cells(WHOLE)}
@@ -95,19 +94,20 @@ def test_the_paper_s_scale_is_the_figure_s_and_the_parts_beside_it():
     assert (cells["figure-1"].groupby(["policy", "parameter"]).size() == 2).all()  # of all settings
     rows = pd.concat(cells.values())
     runs = rows.groupby("part").size() * WHOLE.runs_of_a_row
-    assert runs["figure"] == 10 * 400
+    assert runs["figure"] == runs["smaller rate"] == 10 * 400
     assert runs["as stated"] == runs["today"] == 10 * 50
     assert runs["temperature held"] == 5 * 50
     assert runs["finer grid"] == 30 * 50
-    held = rows["part"] == "temperature held"
+    held = rows["part"].isin(["figure", "temperature held"])
     np.testing.assert_array_equal(rows["through_temperature"], ~held)
-    assert set(rows.loc[held, "policy"]) == {"mellowmax"}
-    stated = rows["part"] == "as stated"
+    assert set(rows.loc[rows["part"] == "temperature held", "policy"]) == {"mellowmax"}
+    stated = rows["part"].isin(["figure", "as stated"])
     np.testing.assert_array_equal(rows["learning_rate"], np.where(stated, 0.005, 0.001))
+    np.testing.assert_array_equal(rows["batch"], np.where(rows["part"] == "figure", 100, 10))
 
 
-def test_the_finer_grid_shares_runs_with_the_figure(tables):
-    """The figure's are trained once: of 12 runs there, the first 6 are the finer grid's too."""
+def test_the_finer_grid_shares_runs_with_the_smaller_rate(tables):
+    """They are trained once: of 12 runs there, the first 6 are the finer grid's too."""
     runs = tables["runs"].query("part == 'finer grid'")
     grid = runs.groupby("policy")["parameter"].unique().map(sorted)
     assert grid["boltzmann"] == [0.5 * i for i in range(1, 21)]
@@ -115,14 +115,14 @@ def test_the_finer_grid_shares_runs_with_the_figure(tables):
     assert (runs.groupby(["policy", "parameter"])["run"].apply(list).map(len) == 6).all()
     of_both = [
         tables["runs"].query(f"part == '{part}' & policy == 'mellowmax' & parameter == 8 & run < 6")
-        for part in ("figure", "finer grid")
+        for part in ("smaller rate", "finer grid")
     ]
     np.testing.assert_array_equal(*(rows["mean_return"] for rows in of_both))
 
 
 def test_without_runs_of_its_own_there_is_no_finer_grid():
-    rows = made_up(settings(WHOLE, "figure-1"), WHOLE.runs_of_a_row, 2)
-    assert set(with_whole_grid(WHOLE, rows)["part"]) == {"figure"}
+    rows = made_up(settings(WHOLE, "smaller-rate-1"), WHOLE.runs_of_a_row, 2)
+    assert set(with_whole_grid(WHOLE, rows)["part"]) == {"smaller rate"}
 
 
 def test_repeats_of_a_setting_have_other_random_numbers():
@@ -172,7 +172,7 @@ def test_the_tables_have_what_they_say(tables):
         assert list(table.columns) == list(fig11.COLUMNS[name])
         assert not table.drop(columns="paper", errors="ignore").isna().any().any()
     curves, means = tables["curves"], tables["means"]
-    assert len(means) == 10 + 10 + 10 + 5 + 40
+    assert len(means) == 10 + 10 + 10 + 10 + 5 + 40
     assert len(curves) == 80 * len(means)
     assert (curves["paper"].notna() == (curves["part"] == "figure")).all()
     of_runs = tables["runs"].query("part == 'figure' & policy == 'mellowmax' & parameter == 8")
@@ -344,20 +344,50 @@ def distance(rows):
     return ((rows["mean_return"] - rows["paper"]) ** 2).mean() ** 0.5
 
 
+def squared(row):
+    """The squared distance of the expected curves: that of the means minus their scatter."""
+    return row["distance"] ** 2 - row["scatter"] ** 2
+
+
 def test_what_is_run_is_the_reading_that_is_nearest():
-    """Over as many episodes as each of the others has: some were not trained to the end."""
-    readings, curves = (measured(f"fig11_{name}")[0] for name in ("readings", "curves"))
-    theirs = paper("fig11_lunar_lander_curves").rename(columns={"mean_return": "paper"})
-    names = theirs["policy"].map({"boltz": "boltzmann", "mm": "mellowmax"})
-    setting = ["policy", "parameter", "episode"]
-    figure = curves.query("part == 'figure'").merge(theirs.assign(policy=names), on=setting)
-    assert len(figure) == 10 * 80
-    run = (WHOLE.reading, WHOLE.discount, WHOLE.learning_rate, WHOLE.batch, "moves", "none")
-    rows = fig11.distances(readings).set_index(READING)
-    assert run in rows.index
-    for reading, row in rows.drop(index=run).iterrows():
-        own = distance(figure[figure["episode"] < row["episodes"]])
-        assert row["distance"] > 1.3 * own, reading
+    """Of those that were trained to the end, by 40 runs each, or 400 if it is a part as well."""
+    rows = fig11.distances(measured("fig11_readings")[0]).set_index(READING)
+    assert (rows["runs"] == 40).all()
+    run, smaller = (
+        (reading.name, *(getattr(reading, name) for name in READING[1:]))
+        for reading in (READINGS_OF_PARTS[part] for part in ("figure", "smaller rate"))
+    )
+    whole = rows[rows["episodes"] == WHOLE.episodes]
+    assert squared(whole).idxmin() == run
+    part = measured("fig11_curves")[0].query("part == 'smaller rate'")
+    of_part = part.assign(**dict(zip(READING, smaller, strict=True)))
+    assert squared(whole.loc[run]) < squared(fig11.distances(of_part).iloc[0])
+
+
+def test_a_reading_that_was_ended_early_is_farther_off_over_as_many_episodes():
+    """Or it is a part, with more runs, to the end."""
+    table = measured("fig11_readings")[0]
+    rows = fig11.distances(table)
+    figure = table.merge(
+        pd.DataFrame([READINGS_OF_PARTS["figure"]._asdict()]).rename(columns={"name": "reading"})[
+            READING
+        ],
+        on=READING,
+    )
+    smaller = READINGS_OF_PARTS["smaller rate"]
+    for _, row in rows[rows["episodes"] < WHOLE.episodes].iterrows():
+        (own,) = fig11.distances(figure[figure["episode"] < row["episodes"]]).to_dict("records")
+        is_part = (row["reading"], row["discount"], row["learning_rate"], row["batch"]) == (
+            smaller.name,
+            smaller.discount,
+            smaller.learning_rate,
+            smaller.batch,
+        )
+        assert row["distance"] > own["distance"] or is_part
+    larger = rows[rows["batch"].isin([20, 50])]
+    assert len(larger) == 8
+    so_far = larger["distance"] ** 2 * larger["episodes"] / WHOLE.episodes
+    assert (so_far > rows.loc[rows["batch"] == 100, "distance"].min() ** 2).all()
 
 
 def test_a_reading_stands_beside_the_figure_over_as_many_episodes(tables):
@@ -369,12 +399,14 @@ def test_a_reading_stands_beside_the_figure_over_as_many_episodes(tables):
 
 
 def test_the_verdict_names_the_reading_that_was_run(tables):
-    """Another one has a smaller distance, over fewer episodes."""
-    compared = tables["readings"].query("part == 'compared'")
-    assert compared.sort_values("distance").iloc[0]["reading"] != WHOLE.reading
-    assert (
-        fig11.judge(tables).beside[-1].startswith(f"Actions are weighed with the {WHOLE.reading}")
-    )
+    """With the distance of its first runs, and that of all its runs."""
+    compared = tables["readings"].query("part == 'compared' & batch == 100 & temperature == 'held'")
+    (row,) = compared.query("fallback == 'none'").to_dict("records")
+    said = fig11.judge(tables).beside[-1]
+    assert said.startswith("Of the readings, compared with 40 runs of each setting, the figure's")
+    assert f"to the end: {row['distance']:.1f} off in the root mean square over 40,000" in said
+    (part,) = tables["readings"].query("part == 'figure'").to_dict("records")
+    assert f"figure {part['distance']:.1f} off" in said
 
 
 def test_means_are_in_the_order_of_the_parameters(tables):
@@ -385,10 +417,14 @@ def test_means_are_in_the_order_of_the_parameters(tables):
 
 def test_the_parts_that_are_readings_stand_beside_them(tables):
     readings = tables["readings"].set_index("part")
-    assert set(readings.index) == {verdict.COMPARED, "figure", "as stated"}
-    for part, rate in (("figure", 0.001), ("as stated", 0.005)):
+    assert set(readings.index) == {verdict.COMPARED, "figure", "smaller rate", "as stated"}
+    for part, rate, batch in (
+        ("figure", 0.005, 100),
+        ("smaller rate", 0.001, 10),
+        ("as stated", 0.005, 10),
+    ):
         row = readings.loc[part]
-        assert (row["learning_rate"], row["episodes"]) == (rate, 40_000)
+        assert (row["learning_rate"], row["batch"], row["episodes"]) == (rate, batch, 40_000)
     curves = tables["curves"][tables["curves"]["part"] == "figure"]
     assert readings.loc["figure", "distance"] == pytest.approx(distance(curves))
 
@@ -397,9 +433,9 @@ def test_the_verdict_says_what_the_temperature_s_gradient_is_worth(tables):
     rows = tables["gradients"].assign(through=[1, 2, 9, 3, 4], difference=7.0, low=5.0, high=9.0)
     worth = "adds 7.0 to the mean return at omega 7 (95 %: 5.0 to 9.0)."
     beside = fig11.judge({**tables, "gradients": rows}).beside
-    assert f"The gradient through the inverse temperature {worth}" in beside
+    assert f"At the smaller rate the gradient through the inverse temperature {worth}" in beside
     without = fig11.judge({**tables, "gradients": rows.iloc[:0]})
-    assert not any("worth" in text for text in without.beside)
+    assert not any("gradient through" in text for text in without.beside)
 
 
 def test_the_distance_of_a_reading_is_a_root_mean_square():
@@ -409,6 +445,8 @@ def test_the_distance_of_a_reading_is_a_root_mean_square():
     reading = curves.assign(policy=names, mean_return=curves["mean_return"] + off)
     reading = reading.assign(reading="r", discount=1.0, learning_rate=0.1, batch=10)
     reading = reading.assign(temperature="moves", fallback="none", runs=1)
-    (row,) = fig11.distances(reading).to_dict("records")
+    errors = np.where(np.arange(len(curves)) % 2, 1.0, 2.0)
+    (row,) = fig11.distances(reading.assign(standard_error=errors)).to_dict("records")
     assert row["distance"] == pytest.approx(12.5**0.5)
+    assert row["scatter"] == pytest.approx(2.5**0.5)
     assert row["episodes"] == 3000
