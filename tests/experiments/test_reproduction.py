@@ -222,7 +222,7 @@ def test_what_takes_weeks_is_asked_about_first(tmp_path):
     agreed = to_be_made(plans, lambda sentence: bool(asked.append(sentence)))
     assert [one.name for one in agreed] == ["fig5"]
     assert len(asked) == 1
-    assert "fig11 takes about 18 days" in asked[0]
+    assert "fig11 takes about 28 days" in asked[0]
     assert to_be_made(plans, lambda sentence: True) == plans
 
 

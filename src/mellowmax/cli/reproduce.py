@@ -75,7 +75,7 @@ def reproduce(
 
     The work is cut into cells, and a finished cell is saved. After Ctrl-C or a kill, the same
     command resumes where it stopped. It asks before an item that takes longer than an hour
-    (`fig11 --scale paper`: about 18 days on two cores); without a terminal, pass `--yes`. The path
+    (`fig11 --scale paper`: about 28 days on two cores); without a terminal, pass `--yes`. The path
     of the report is printed last. The exit code is 0 when all is done, 1 if you answered no, 2 for
     a wrong argument, 74 for a full disk, and 130 after Ctrl-C.
     """
