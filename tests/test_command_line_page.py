@@ -22,10 +22,12 @@ ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    """One directory for all, with the page's game: later commands read what earlier ones wrote."""
+    """One directory for all, with the page's files: later commands read what earlier ones wrote."""
     directory = tmp_path_factory.mktemp("here")
-    [(name, game)] = re.findall(r"such as `(\w+\.nfg)`:\n\n```text\n(.*?)```", PAGE, re.DOTALL)
-    (directory / name).write_text(game)
+    shown = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    names = re.findall(r"such as `(\w+\.\w+)`", PAGE)
+    for name, text in zip(names, shown, strict=True):
+        (directory / name).write_text(text)
     return directory
 
 
@@ -33,10 +35,12 @@ def here(tmp_path_factory):
 def test_a_command_prints_what_the_page_says(here, command, said):
     name, *arguments = shlex.split(command)
     assert name == "mellowmax"
+    environment = {**os.environ, "COLUMNS": "100", "XDG_CACHE_HOME": str(here)}
+    environment.pop("XLA_FLAGS", None)  # as users compile
     done = subprocess.run(
         [sys.executable, "-m", "mellowmax", *arguments],
         cwd=here,
-        env={**os.environ, "COLUMNS": "100", "XDG_CACHE_HOME": str(here)},
+        env=environment,
         capture_output=True,
         text=True,
     )

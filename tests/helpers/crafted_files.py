@@ -34,8 +34,8 @@ from helpers import miniature
 from helpers.file_readers import RESUMED, Readers, train
 from helpers.known_games import OUTCOMES, STAG_HUNT
 from mellowmax import Mellowmax
-from mellowmax.cli.branches import TITLE
 from mellowmax.cli.gif import COMMENT
+from mellowmax.cli.pictures import TITLE
 from mellowmax.experiments import plan, run
 from mellowmax.mdp import MDP, chain, two_state
 from mellowmax.planning import Solution
@@ -119,6 +119,12 @@ def originals(directory):
     picture.save(directory / "film.gif", comment=COMMENT)
     STAG_HUNT.save(directory / "game-0.nfg")
     (directory / "game-1.nfg").write_text(OUTCOMES)
+    (directory / "decisions.csv").write_text("state,action,episode\n0,1,0\n1,0,0\n2,1,1\n2,0,1\n")
+    (directory / "features.csv").write_text(
+        "state,action,pay\n0,1,1\n0,0,0\n1,0,0\n1,1,0\n2,1,2\n2,0,0\n"
+    )
+    readers = Readers(directory, None)
+    assert readers.infer(directory / "decisions.csv", directory / "features.csv")
     (directory / "picture.svg").write_text(f"<svg><title>{TITLE}</title></svg>")
     (directory / "run.json").write_text('{"scale": "quick"}')
     (directory / "lock.json").write_text('{"process": 7, "host": "here"}')
@@ -135,6 +141,9 @@ def originals(directory):
         "clock": [directory / "seconds.txt"],
         "game": sorted(directory.glob("game-*.nfg")),
         "picture": [directory / "picture.svg"],
+        "estimate": [directory / "e.npz"],
+        "decisions": [directory / "decisions.csv"],
+        "features": [directory / "features.csv"],
     }
     return {kind: [path.read_bytes() for path in paths] for kind, paths in files.items()}, cell
 
@@ -157,7 +166,9 @@ def crafted(number, seed, every):
         change = change_picture
     elif kind in ("game", "picture"):
         change = change_tokens
-    elif kind in ("model", "solution", *RESUMED):
+    elif kind in ("decisions", "features"):
+        change = change_cells
+    elif kind in ("model", "solution", "estimate", *RESUMED):
         change = change_archive
     with np.errstate(all="ignore"):
         data, done = change(rng, data)
@@ -361,6 +372,22 @@ def change_tokens(rng, data):
         other = one_of(rng, [*TEXTS, *map(str, NUMBERS), "{", "}", '"', '""', ",", "NFG", "1/0"])
         words[at] = one_of(rng, ["", f"{words[at]} {words[at]}", other, f'"{other}"'])
     return " ".join(words).encode("utf-8", "surrogatepass"), ["words"]
+
+
+def change_cells(rng, data):
+    """Change a table of texts: some cells or lines are missing, doubled, or others."""
+    lines = [line.split(",") for line in data.decode().splitlines()]
+    for _ in range(rng.integers(1, 4)):
+        cells = one_of(rng, lines)
+        at = rng.integers(len(cells))
+        other = one_of(
+            rng, [*TEXTS, *map(str, NUMBERS), '"', "", "\0", "state", "1e999", "x" * 10**6]
+        )
+        cells[at] = one_of(rng, [other, f"{cells[at]},{other}", f"{cells[at]}\n{other}"])
+        if rng.random() < 0.2 and len(lines) > 1:
+            lines.remove(cells)
+    text = "\n".join(",".join(cells) for cells in lines)
+    return text.encode("utf-8", "surrogatepass"), ["cells"]
 
 
 def change_picture(rng, data):

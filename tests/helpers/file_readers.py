@@ -16,10 +16,11 @@ from pathlib import Path
 
 from helpers.commands import call
 from mellowmax import deep
-from mellowmax.cli.branches import check_picture
 from mellowmax.cli.gif import check_film
+from mellowmax.cli.pictures import check_picture
 from mellowmax.experiments.store import read_cell
 from mellowmax.games import Game
+from mellowmax.inverse.estimate import read_fields as read_estimate
 from mellowmax.mdp import MDP
 from mellowmax.planning.solution import read_fields
 
@@ -106,6 +107,25 @@ class Readers:
 
     def game_play_json(self, data):
         return json_shown(call("play", self.put(data, "game.nfg"), "--parameter", 2, "--json"))
+
+    def estimate_load(self, data):
+        return said_of(self.put(data, "estimate.npz"), read_estimate)
+
+    def estimate_show(self, data):
+        return shown(call("show", self.put(data, "estimate.npz")))
+
+    def estimate_show_json(self, data):
+        return json_shown(call("show", self.put(data, "estimate.npz"), "--json"))
+
+    def decisions_infer(self, data):
+        return self.infer(self.put(data, "decisions.csv"), self.directory / "features.csv")
+
+    def features_infer(self, data):
+        return self.infer(self.directory / "decisions.csv", self.put(data, "features.csv"))
+
+    def infer(self, decisions, features):
+        words = ("--features", features, "--max-iterations", 2, "--out", decisions.parent / "e.npz")
+        return shown(call("infer", self.directory / "model-1.npz", decisions, *words), failure=1)
 
     def picture_replaced(self, data):
         path = self.put(data, "picture.svg")

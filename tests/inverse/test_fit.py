@@ -294,6 +294,8 @@ def test_wrong_arguments():
         error(ValueError, f"got {type(sharp).__name__}, which gives action 0 in state 0 none",
               mdp, seen, lambda x: x[:, None] + np.array([[0.0, 1.0]]), sharp,
               initial=[0.0, 0.0])  # fmt: skip
+    error(ValueError, "whose policy moves with the action values, .* got EpsilonGreedy",
+          mdp, seen, reward, EpsilonGreedy(0.1))  # fmt: skip
     error(
         ValueError,
         "features of 2 states, or also 2 actions",

@@ -15,6 +15,7 @@ from mellowmax.planning import Status, fixed_point, solve, trace_fixed_points
 from mellowmax.planning.batch import Batch
 from mellowmax.planning.batch import fixed_point as of_each
 from mellowmax.planning.evaluate import FixedPolicy
+from mellowmax.planning.implicit import FEW_STATES
 
 RNG = np.random.default_rng(5)
 LOOKED_AT = RNG.normal(size=(8, 3))
@@ -135,6 +136,18 @@ def test_dense_sparse_and_batched_agree():
         for mdp, by in zip(mdps, mapped, strict=True):
             alone = slope(mdp.rewards, mdp.model())
             assert np.allclose(alone, by, 0, 1e-12 * np.abs(by).max() * 100)
+
+
+def test_a_larger_sparse_model_agrees_with_the_dense_one():
+    """Its linear systems are solved without a matrix of states by states."""
+    mdp, softmax = garnet(150, 2, 3, 3, discount=0.97), Mellowmax(3.0)
+    assert mdp.n_states > FEW_STATES
+    weights = RNG.normal(size=(150, 2))
+    sparse, whole = (
+        solve(one, softmax, tolerance=1e-13, throw=False).vjp(weights) for one in (mdp, dense(mdp))
+    )
+    assert np.allclose(sparse.rewards, whole.rewards, 0, 1e-12 * np.abs(whole.rewards).max() * 100)
+    assert np.isclose(sparse.discount, whole.discount, 1e-11)
 
 
 def test_second_derivatives_and_forward_mode():

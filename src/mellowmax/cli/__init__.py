@@ -1,5 +1,5 @@
-"""The command line: `mellowmax solve`, `play`, `train`, `evaluate`, `show`, `explore`, `reproduce`
-and `report`.
+"""The command line: `mellowmax solve`, `play`, `infer`, `train`, `evaluate`, `show`, `explore`,
+`reproduce` and `report`.
 
 Importing this needs nothing; `main` needs the extra `experiments`, and says so where it is missing.
 """

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import evaluate, explore, play, report, reproduce, show, solve, train
+from . import evaluate, explore, infer, play, report, reproduce, show, solve, train
 from .usage import Command, Commands
 
 __all__ = ["app", "mellowmax"]
@@ -50,6 +50,7 @@ def mellowmax(
 
 app.command(cls=Command, no_args_is_help=True)(solve.solve)
 app.command(cls=Command, no_args_is_help=True)(play.play)
+app.command(cls=Command, no_args_is_help=True)(infer.infer)
 app.command(cls=Command, no_args_is_help=True)(train.train)
 app.command(cls=Command, no_args_is_help=True)(evaluate.evaluate)
 app.command(cls=Command, no_args_is_help=True)(show.show)

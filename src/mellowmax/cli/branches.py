@@ -7,36 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._common.files import check_output, replacing
 from .._common.text import shortened, visible
+from .pictures import save_picture
 
 if TYPE_CHECKING:
     from ..games import Branch, Equilibria, Game
 
-__all__ = ["check_picture", "draw_branches"]
+__all__ = ["draw_branches"]
 
-TITLE = "made by mellowmax play"
-"""A text in every file, by which later commands know it as one of ours."""
-FAR_ENOUGH = 4000
-"""The text is within this many bytes of the beginning."""
-ENDINGS = (".svg", ".png")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-
-
-def check_picture(name: str, path: Path, *, force: bool) -> None:
-    """Raise unless a picture may be written to a file; see `check_output`."""
-    if path.suffix.lower() not in ENDINGS:
-        rule = f"`{name}` must be a file ending in {' or '.join(ENDINGS)}"
-        raise ValueError(f"{rule}, got {str(path)!r}")
-    check_output(name, path, _is_ours, force=force)
-
-
-def _is_ours(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return TITLE.encode() in file.read(FAR_ENOUGH)
-    except OSError:
-        return False
 
 
 def draw_branches(path: Path, game: Game, found: Equilibria) -> None:
@@ -64,10 +43,7 @@ def draw_branches(path: Path, game: Game, found: Equilibria) -> None:
         for player, one in enumerate(axes):
             _draw_player(one, game, player, branches, found)
         axes[0].set_ylabel("probability")
-        with replacing(path) as file:
-            kind = path.suffix.lower().removeprefix(".")
-            metadata = {"Title": TITLE, **({"Date": None} if kind == "svg" else {})}
-            figure.savefig(file, format=kind, dpi=150, metadata=metadata)
+        save_picture(figure, path)
 
 
 def _has(branch: Branch, point: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from .._common.text import shortened, visible
 from .._typing import Floats
 from ..mdp import labels
 from ..mdp.labels import Labels
@@ -18,7 +19,15 @@ from .table import Table, column
 if TYPE_CHECKING:
     from ..mdp import MDP
 
-__all__ = ["describe_model", "describe_solution", "describe_training", "sizes"]
+__all__ = [
+    "ESTIMATE_COLUMNS",
+    "describe_estimate",
+    "describe_model",
+    "describe_solution",
+    "describe_training",
+    "estimate_columns",
+    "sizes",
+]
 
 MOST_STATES, MOST_ACTIONS = 20, 8
 """The largest model whose numbers are printed, one line for each state."""
@@ -64,6 +73,49 @@ def describe_solution(fields: Mapping[str, Any]) -> Result:
     n_states, n_actions = policy.shape
     data = {"kind": "solution", "states": n_states, "actions": n_actions, **data}
     return Result(rows_of(fields), data, table)
+
+
+ESTIMATE_COLUMNS = ("parameter", "estimate", "standard_error", "low", "high")
+"""The columns of estimates, the last two the ends of 95 % intervals."""
+
+ERRORS = {
+    "hessian": "errors by the curvature",
+    "outer": "errors by outer products",
+    "sandwich": "errors by the sandwich",
+}
+"""What the kinds of standard errors are called."""
+
+
+def estimate_columns(fields: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
+    """The columns of estimates by name, from the fields of `Estimate.fields` or of a file."""
+    from ..inverse.picture import NORMAL
+
+    estimates, errors = fields["parameters"], fields["standard_errors"]
+    ends = estimates - NORMAL * errors, estimates + NORMAL * errors
+    columns = fields["names"], estimates, errors, *ends
+    return dict(zip(ESTIMATE_COLUMNS, columns, strict=True))
+
+
+def describe_estimate(fields: Mapping[str, Any]) -> Result:
+    """Describe estimates by their fields: those of `Estimate.fields` or of a file."""
+    from ..inverse.estimate import rows_of
+
+    names, *numbers = estimate_columns(fields).values()
+    named = [visible(shortened(str(name), 30)) for name in names]
+    width = max(map(len, named))
+    headings = "estimate", "error", "low", "high"
+    columns = [
+        column(heading, [f"{one:.6g}" for one in each], 12)
+        for heading, each in zip(headings, numbers, strict=True)
+    ]
+    table = Table(
+        f"{ERRORS[fields['errors']]}, and 95 % intervals",
+        [f"{one:<{width}s}" for one in ["", *named]],
+        columns,
+        1,
+    )
+    data = {name: one for name, one in fields.items() if name != "covariance"}
+    return Result(rows_of(fields), {"kind": "estimate", **data}, table)
 
 
 def sizes(mdp: MDP) -> str:

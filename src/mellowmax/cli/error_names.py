@@ -17,8 +17,10 @@ OTHER_NAMES = {
     "omega": ["parameter"],
     "beta": ["parameter"],
     "epsilon": ["parameter"],
-    "path": ["file", "model", "checkpoint", "directory", "out"],
-    "environment": ["model"],
+    "path": ["file", "model", "mdp", "checkpoint", "directory", "out"],
+    "environment": ["model", "mdp"],
+    "model": ["softmax"],
+    "reward": ["features"],
 }
 """Arguments of the library whose flags have other names; a command has one of those."""
 

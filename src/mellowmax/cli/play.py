@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._common.text import shortened, visible
-from .branches import check_picture, draw_branches
+from .branches import draw_branches
 from .console import (
     KINDS,
     SOFTMAX_NAMES,
@@ -16,6 +16,7 @@ from .console import (
     errors_in_one_sentence,
 )
 from .options import AsJson, Force, Parameter, Quiet, completion, paths
+from .pictures import ENDINGS, check_picture
 from .result import Result, print_result
 from .table import Table, column
 
@@ -46,7 +47,7 @@ def play(
         Path | None,
         typer.Option(
             help="Draw the branches of the equilibria into this file, .svg or .png.",
-            autocompletion=paths(".svg", ".png"),
+            autocompletion=paths(*ENDINGS),
         ),
     ] = None,
     as_json: AsJson = False,

@@ -9,13 +9,13 @@ import typer
 
 from .._common import npz
 from .console import errors_in_one_sentence
-from .describe import describe_model, describe_solution, describe_training
+from .describe import describe_estimate, describe_model, describe_solution, describe_training
 from .options import AsJson, paths
 from .result import Result, print_result
 
 __all__ = ["show"]
 
-RULE = "`FILE` must be a solution, a model, or the checkpoint of a training"
+RULE = "`FILE` must be a solution, a model, an estimate, or the checkpoint of a training"
 
 
 def show(
@@ -23,13 +23,13 @@ def show(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A solution, a model, or a checkpoint: a directory or a file.",
+            help="A solution, a model, an estimate, or a checkpoint: a directory or a file.",
             autocompletion=paths(".npz"),
         ),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Show a solution, a model or a checkpoint.
+    """Show a solution, a model, an estimate or a checkpoint.
 
     Example: mellowmax show solution.npz
 
@@ -54,6 +54,10 @@ def _described(path: Path) -> Result:
         from ..planning.solution import read_fields
 
         return describe_solution(read_fields(path))
+    if kind == "estimate":
+        from ..inverse.estimate import read_fields as read_estimate
+
+        return describe_estimate(read_estimate(path))
     if kind == "MDP":
         from ..mdp import MDP
 

@@ -295,7 +295,9 @@ class Climb:
             other = dataclasses.replace(mdp, rewards=mdp.expected_rewards + added)
             solution = solve(other, plans, tolerance=1e-10, throw=False, max_iterations=10_000)
             period = f" of period {solution.cycle_period}" if solution.cycle_period else ""
-            how.append(f"{solution.status}{period}")
+            if not solution.converged:
+                how.append(f"{solution.status}{period}")
+        how.append("the derivatives of the plan are not finite")
         reason = f"{how[0]} at the parameters {place}"
         return Ended(theta, at, FitStatus.INNER, reason, np.nan, iterations)
 

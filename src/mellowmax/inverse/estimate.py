@@ -5,15 +5,20 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._common import checks, npz
+from .._common.schema import Field
 from .._typing import ArrayLike, Floats
 from .demonstrations import Demonstrations
+from .picture import picture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "Estimate",
@@ -23,9 +28,28 @@ __all__ = [
     "by_cluster",
     "complement",
     "joined_episodes",
+    "read_fields",
+    "rows_of",
 ]
 
 KINDS = ("hessian", "outer", "sandwich")
+SCHEMA = {
+    "names": Field("text", "K"),
+    "parameters": Field("number", "K"),
+    "standard_errors": Field("number", "K"),
+    "covariance": Field("number", "K K"),
+    "errors": Field("text", among=KINDS),
+    "log_likelihood": Field("number"),
+    "converged": Field("boolean"),
+    "status": Field("text"),
+    "reason": Field("text"),
+    "decrement": Field("number"),
+    "iterations": Field("whole number", least=0),
+    "evaluations": Field("whole number", least=0),
+    "rank": Field("whole number", least=0),
+    "null_space": Field("number", "K M"),
+}
+"""The fields of an estimate in a file."""
 PART = 1e-6
 """A parameter with a larger part in a direction that is not identified is not identified."""
 
@@ -150,23 +174,61 @@ class Estimate:
         """The estimate in words: pairs of a name and a text, as `print` shows them."""
         pairs = zip(self.names, self.parameters, self.standard_errors, strict=True)
         rows = [(name, f"{value:.6g} +- {error:.3g}") for name, value, error in pairs]
-        rows.append(("log-likelihood", f"{self.log_likelihood:.6g}"))
-        rows.append(("status", f"{self.status} after {self.iterations} steps"))
-        rows.append(("identified", f"{self.rank} of {len(self.names)} directions"))
-        return [*rows, ("reason", self.reason)] if self.reason else rows
+        return [*rows, *rows_of(self.fields())]
 
     def __str__(self) -> str:
         rows = self.rows()
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:{width}s}  {text}" for name, text in rows)
 
-    def save(self, path: str | Path) -> None:
-        """Write the estimates and what is known about them to an `.npz` file."""
-        names = ["parameters", "log_likelihood", "converged", "status", "reason", "decrement"]
-        names += ["iterations", "evaluations", "rank", "null_space", "standard_errors"]
-        fields: dict[str, Any] = {name: getattr(self, name) for name in names}
-        fields |= {"status": str(self.status), "covariance": self.covariance()}
-        npz.write(path, "estimate", fields | {"names": np.array(self.names)})
+    def fields(self, kind: str = "hessian") -> dict[str, Any]:
+        """What `save` writes, by name; `kind` is that of the covariance."""
+        names = ["parameters", "log_likelihood", "converged", "reason", "decrement"]
+        names += ["iterations", "evaluations", "rank", "null_space"]
+        known = {name: getattr(self, name) for name in names}
+        covariance = self.covariance(kind)
+        errors = {"errors": kind, "standard_errors": np.sqrt(np.diag(covariance))}
+        called = {"names": np.array(self.names), "status": str(self.status)}
+        return called | known | errors | {"covariance": covariance}
+
+    def save(self, path: str | Path, kind: str = "hessian") -> None:
+        """Write the estimates and what is known about them to an `.npz` file.
+
+        Args:
+            path: the file.
+            kind: that of the covariance and the standard errors, as in `covariance`.
+        """
+        npz.write(path, "estimate", self.fields(kind))
+
+    def plot(self, kind: str = "hessian") -> Figure:
+        """Draw the estimates with their 95 % intervals, as a Matplotlib figure.
+
+        An open circle is an estimate that has no standard error.
+
+        Args:
+            kind: that of the standard errors, as in `covariance`.
+        """
+        return picture(self.fields(kind))
+
+
+def read_fields(path: str | Path) -> dict[str, Any]:
+    """What `Estimate.save` wrote, by name.
+
+    Raises:
+        ValueError: for a file that is truncated, of another kind, or of a newer version.
+    """
+    with npz.reading(path, "estimate", SCHEMA) as fields:
+        return fields
+
+
+def rows_of(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is known about an estimate in words, from the fields that `Estimate.save` writes."""
+    rows = [
+        ("log-likelihood", f"{fields['log_likelihood']:.6g}"),
+        ("status", f"{fields['status']} after {fields['iterations']} steps"),
+        ("identified", f"{fields['rank']} of {len(fields['names'])} directions"),
+    ]
+    return [*rows, ("reason", fields["reason"])] if fields["reason"] else rows
 
 
 class NotFittedError(RuntimeError):

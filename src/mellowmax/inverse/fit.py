@@ -30,6 +30,7 @@ from .._common.shown import shown
 from .._typing import ArrayLike, Floats
 from ..mdp import MDP
 from ..mdp.labels import named
+from ..softmax import EpsilonGreedy, Max
 from .climb import Climb, Ended, Evaluation, Rule
 from .demonstrations import Demonstrations
 from .demonstrator import DemonstratorModel
@@ -114,6 +115,7 @@ def fit(
     theta = np.broadcast_to(start, len(names)).astype(np.float64)
     first = climb.evaluate(theta)
     _check_probable(first, climb, theta)
+    _check_moves(climb, theta)
     estimate = _estimate(climb, climb.run(theta, first), names, listed)
     if throw and not estimate.converged:
         raise NotFittedError(estimate)
@@ -137,6 +139,17 @@ def _check_probable(first: Evaluation, climb: Climb, theta: Floats) -> None:
                 f"{named('action', int(action), mdp.action_labels)} in "
                 f"{named('state', int(state), mdp.state_labels)} none"
             )
+
+
+def _check_moves(climb: Climb, theta: Floats) -> None:
+    """Raise where the policy has no slope, so that no step can be found."""
+    with jax.enable_x64(True):
+        acts = climb.question.demonstrator(jnp.asarray(theta)).acts
+    if isinstance(acts, Max | EpsilonGreedy):
+        raise ValueError(
+            "`model` must act by a softmax whose policy moves with the action values, as that of "
+            f"Boltzmann and Mellowmax, got {type(acts).__name__}"
+        )
 
 
 # The result.

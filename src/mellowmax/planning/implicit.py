@@ -8,8 +8,9 @@ parameters moves the fixed point by
 whatever the way to it. A tangent costs one linear system, a cotangent the transposed one. What `dv`
 depends on is differentiated in the same manner, so that second derivatives are right too.
 
-**The linear systems** of a dense model are solved by an LU factorisation of `I - J`. Those of a
-sparse one are solved by BiCGStab, without a matrix of states by states, to rounding.
+**The linear systems** of a dense model, and of a sparse one with few states, are solved by an LU
+factorisation of `I - J`, which serves all tangents of a point. Those of a larger sparse model are
+solved by BiCGStab, without a matrix of states by states, to rounding.
 
 **Where there is no derivative** all of them are NaN: where the iterations have not converged, where
 a linear system could not be solved, and where `I - J` is singular, as at a fold of Boltzmann's
@@ -38,7 +39,7 @@ import jax.numpy as jnp
 from ..mdp import Model as Arrays
 from ..softmax import Softmax
 from .bellman import action_values, values
-from .methods.derivative import exact_derivative, times
+from .methods.derivative import Derivative, exact_derivative, times
 from .methods.linear_systems import bicgstab
 from .problem import Model
 
@@ -49,6 +50,8 @@ EXACT = 1e-13
 SOLVED = 1e-9
 """A linear system that is left with more than this part of its right side is not solved."""
 KRYLOV_STEPS, RESTARTS = 2000, 5
+FEW_STATES = 128
+"""A sparse model of so few states has its linear systems solved as a dense one has."""
 
 Product = Callable[[jax.Array], jax.Array]
 """A product with a matrix."""
@@ -105,9 +108,9 @@ def solver(
     def product(x: jax.Array) -> jax.Array:
         return x - times(model, matrix, x)
 
-    if model.successors is None:
-        assert isinstance(matrix.weights, jax.Array)
-        factors = jax.scipy.linalg.lu_factor(jnp.eye(len(matrix.weights)) - matrix.weights)
+    if model.successors is None or len(model.rewards) <= FEW_STATES:
+        whole = jax.lax.stop_gradient(_whole(model, matrix))
+        factors = jax.scipy.linalg.lu_factor(jnp.eye(len(whole)) - whole)
 
         def direct(_: Product, b: jax.Array) -> jax.Array:
             return jax.scipy.linalg.lu_solve(factors, b)
@@ -118,6 +121,19 @@ def solver(
     else:
         direct = transposed = functools.partial(_krylov, left=left)
     return lambda b: jax.lax.custom_linear_solve(product, b, direct, transposed)
+
+
+def _whole(model: Model, matrix: Derivative) -> jax.Array:
+    """`J` as a matrix of states by states."""
+    if isinstance(matrix.weights, jax.Array):
+        return matrix.weights
+    assert model.successors is not None
+    n_states = len(model.rewards)
+    result = jnp.zeros((n_states, n_states))
+    states = jnp.arange(n_states)[:, None]
+    for weights, successors in zip(matrix.weights, model.successors, strict=True):
+        result = result.at[states, successors].add(weights, mode="drop")
+    return result
 
 
 def _krylov(product: Product, b: jax.Array, left: jax.Array | float) -> jax.Array:
