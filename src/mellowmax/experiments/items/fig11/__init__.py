@@ -34,7 +34,7 @@ from .parts import (
     settings,
     with_whole_grid,
 )
-from .readings import READING, learner_of
+from .readings import BATCH, LEARNING_RATE, READING, learner_of
 from .runs import BIN, keys_of, mean_curves, mean_returns, run_rows
 from .text import CAPTIONS, COLUMNS, COUNTS, DEVIATIONS, RULE, SETTINGS, SOURCE, TITLE
 from .verdict import COMPARED, SHORT, judge, of_figure
@@ -179,6 +179,9 @@ def _readings(curves: pd.DataFrame) -> pd.DataFrame:
     up_to = {last: figure[figure["episode"] < last] for last in result["episodes"].unique()}
     own = {last: distances(rows)["distance"].mean() for last, rows in up_to.items()}
     result["figure"] = result["episodes"].map(own)
+    rate, batch = result["learning_rate"] != LEARNING_RATE, result["batch"] != BATCH
+    names = ["rate and batch", "rate", "batch"]
+    result["contradicts"] = np.select([rate & batch, rate, batch], names, "nothing")
     return result.sort_values("distance", key=lambda x: x / result["figure"], ignore_index=True)
 
 

@@ -212,6 +212,7 @@ COLUMNS = {
         "is held",
         "fallback": "where mellowmax's policy is Boltzmann's at omega: none, or overflow, where a "
         "search with the bracket from -500 to 500 fails",
+        "contradicts": "what the paper states otherwise: rate, batch, rate and batch, or nothing",
         "distance": "root mean square distance from the paper's ten curves",
         "scatter": "the share of it that the runs' scatter explains: the root mean square of the "
         "curves' standard errors",
