@@ -38,7 +38,7 @@ def failure(error: Exception) -> FailedEnvironmentError:
 
 
 def checked(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
-    """An environment whose answers are checked; one that is checked already as it is."""
+    """An environment whose answers are checked; one that is checked already is returned."""
     inner: gymnasium.Env[Any, Any] = env
     while isinstance(inner, gymnasium.Wrapper):
         if isinstance(inner, _Checked):
@@ -156,7 +156,7 @@ def _flag(name: str, value: object) -> bool:
 
 
 def _array(value: object) -> np.ndarray[Any, Any]:
-    """The value as an array of NumPy; a ragged list becomes an array of objects."""
+    """The value as a NumPy array; a ragged list becomes an array of objects."""
     try:
         return np.asarray(value)
     except ValueError:

@@ -90,7 +90,7 @@ def file_path(name: str, value: object) -> Path:
 
 
 def array(name: str, values: object) -> npt.NDArray[Any]:
-    """Anything array-like but a masked array, as an array of NumPy."""
+    """Anything array-like but a masked array, as a NumPy array."""
     unmasked(name, values)
     try:
         return np.asarray(values)

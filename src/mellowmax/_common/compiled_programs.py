@@ -15,14 +15,14 @@ from .private_names import write_programs_whole
 __all__ = ["keep_compiled_programs"]
 
 SECONDS = 0.1
-"""What takes less to compile is not kept."""
+"""A program that takes fewer seconds to compile is not kept."""
 
 
 def keep_compiled_programs() -> None:
     """Compile once and not in each process: let JAX keep programs in the user's cache directory.
 
-    JAX's own settings win: where it keeps programs already, or is to keep none
-    (`JAX_ENABLE_COMPILATION_CACHE=0`), nothing is changed, nor where nothing can be written.
+    JAX's own settings win: nothing is changed if it keeps programs already, if it is told to keep
+    none (`JAX_ENABLE_COMPILATION_CACHE=0`), or if nothing can be written.
     """
     import jax
 

@@ -74,7 +74,7 @@ def write(path: str | Path, kind: str, fields: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def reading(path: str | Path, kind: str, schema: Schema) -> Iterator[dict[str, Any]]:
-    """Read what `write` wrote: arrays, and single values as objects of Python, by name.
+    """Read what `write` wrote: arrays, and single values as Python objects, by name.
 
     What is left out of the file is left out here. A TypeError or ValueError that is raised within
     is about the contents of the file, and is said of the file.
@@ -174,7 +174,7 @@ def _opened(file: BinaryIO) -> Iterator[zipfile.ZipFile]:
 
 
 def _read(archive: zipfile.ZipFile, schema: Schema) -> dict[str, Any]:
-    """The fields of a schema: arrays, and single values as objects of Python."""
+    """The fields of a schema: arrays, and single values as Python objects."""
     names = [name.removesuffix(SUFFIX) for name in archive.NameToInfo if name.endswith(SUFFIX)]
     sizes: dict[str, int] = {}
     result = {}

@@ -150,7 +150,7 @@ def json_object(name: str, text: str | bytes, schema: Schema) -> dict[str, Any]:
 
 
 def _as_array(value: object) -> npt.NDArray[Any] | None:
-    """A value of JSON, or a list of texts, as an array of NumPy; None for any other."""
+    """A JSON value, or a list of texts, as a NumPy array; None for any other."""
     texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
     if not texts and not isinstance(value, str | int | float):
         return None

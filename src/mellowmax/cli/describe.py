@@ -237,7 +237,7 @@ def _rows_of_learner(
 
 
 def _different(values: Sequence[npt.NDArray[Any]]) -> list[float]:
-    """The different numbers in arrays; in float32 0.1 was kept, and 0.1 is to be shown."""
+    """The different numbers in arrays: 0.1 that was kept in float32 is shown as 0.1."""
     every = (f"{one:.7g}" for array in values for one in array.reshape(-1).tolist())
     return [float(one) for one in dict.fromkeys(every)]
 

@@ -162,7 +162,7 @@ def _check_fit(saved: deep.SavedPolicy, made: PlayableEnvironment, environment: 
 
 
 def _softmax_of(saved: deep.SavedPolicy) -> str:
-    """The softmax in words; its parameter was kept in float32, and 0.1 is to be 0.1 again."""
+    """The softmax in words: a parameter of 0.1 that was kept in float32 is shown as 0.1."""
     import jax
 
     return str(jax.tree.map(lambda x: float(f"{x:.7g}"), saved.softmax))

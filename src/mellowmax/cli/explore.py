@@ -79,7 +79,7 @@ def explore(
 
 
 def _blocks(model: str | None, discount: float) -> list[Block]:
-    """What the page shows beside the paper's MDP."""
+    """What the page shows besides the paper's MDP."""
     from ..explorer import exhibits
     from ..explorer import model as model_block
 

@@ -16,7 +16,7 @@ def load_model(model: str, discount: float) -> MDP:
     """The MDP of a file or of a Gymnasium id.
 
     Raises:
-        ValueError: for what is neither, or an MDP that is none.
+        ValueError: for a name that is neither, or arrays that are no MDP.
     """
     from ..mdp import MDP
 

@@ -123,7 +123,7 @@ def _result(
 
 
 def _table(game: Game, found: Equilibria) -> Table:
-    """A line for each action, and what is said of the players and of the whole."""
+    """A line for each action, for what each player gets, and for the equilibrium."""
     names = [_name(player) for player in game.players]
     lines = [
         *(

@@ -95,9 +95,8 @@ def solve(
     `allowed` and the printed numbers. `numpy.load` reads it, `mellowmax show` prints it. With
     `--csv`, a spreadsheet has a row for each state and action, by their labels where the model has
     some: is it allowed, its value `q` (-inf if it is not), its probability, and the state's value.
-    Ctrl-C stops early and writes the values
-    so far. The exit code is 0 if the solve converged, 1 if it did not, 130 after Ctrl-C, and 2 for
-    a wrong argument.
+        Ctrl-C stops early and writes the values so far. The exit code is 0 if the solve converged,
+        1 if it did not, 130 after Ctrl-C, and 2 for a wrong argument.
     """
     with errors_in_one_sentence():
         pair = choose_softmax(_one_name(softmax, operator), parameter, prior)

@@ -8,8 +8,8 @@ moved by more than `clip` do not count:
 
     min(ratio * advantage, clip(ratio, 1 - clip, 1 + clip) * advantage).
 
-The critic's loss is clipped alike, and the entropy of the policy is added as a bonus. It is that of
-the softmax's own policy, so the bonus means the same for every softmax.
+The critic's loss is clipped in the same way, and the entropy of the policy is added as a bonus. It
+is that of the softmax's own policy, so the bonus means the same for every softmax.
 
 The methods of `Ppo` are pure functions of one run; they do not know where the steps come from.
 """
@@ -80,7 +80,7 @@ class _Rows(NamedTuple):
     value: jax.Array
     """What the critic predicted, before it learned from the segment."""
     target: jax.Array
-    """What it should have predicted."""
+    """What the critic should have predicted."""
 
 
 @jax.tree_util.register_dataclass
@@ -170,7 +170,7 @@ class Ppo:
         return _Rows(steps.observation, steps.action, _taken(log_policy, steps.action), *flat)
 
     def _loss(self, networks: tuple[Weights, Weights], rows: _Rows) -> jax.Array:
-        """What a minibatch is to make smaller."""
+        """The loss of a minibatch."""
         network, critic = networks
         log_policy = self.softmax.log_policy(jax.vmap(network)(rows.observation))
         ratio = jnp.exp(_taken(log_policy, rows.action) - rows.log_probability)

@@ -306,7 +306,7 @@ def reinforce(
             `optax.adam(0.02)`, for which `learning_rate` must be None, or `optax.scale_by_adam()`,
             which it multiplies. The optimiser is tried out on a gradient to see which it is.
         hidden: formerly the units of a hidden layer; now `network=mlp(hidden, depth)`.
-        depth: formerly the number of hidden layers; likewise.
+        depth: formerly the number of hidden layers; now `network=mlp(hidden, depth)`.
 
     Arrays of parameters, learning rates and discounts that broadcast against each other make a grid
     of settings, each of which `train` runs.

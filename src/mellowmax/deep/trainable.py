@@ -1,4 +1,4 @@
-"""Networks of one's own: what a learner's `network` may be, and the form in which it is trained.
+"""Networks of your own: what a learner's `network` may be, and the form in which it is trained.
 
 A `network` is a function of a key, the shapes of an observation and the number of outputs. It draws
 an Equinox module, which is called with one observation and returns its outputs, `[n_outputs]`:
@@ -43,7 +43,7 @@ MakeNetwork: TypeAlias = Callable[[jax.Array, PyTree, int], eqx.Module]
 
 
 class _Rest:
-    """What is in a module beside its floating arrays, with a hash that takes no time."""
+    """What is in a module besides its floating arrays, with a hash that takes no time."""
 
     def __init__(self, module: eqx.Module) -> None:
         self.module = module
@@ -112,7 +112,7 @@ def draw(network: MakeNetwork, key: jax.Array, observation: PyTree, n_outputs: i
 
 
 def check_network(network: MakeNetwork, observation: PyTree, n_outputs: int) -> _Rest | None:
-    """What the networks that a function draws have beside floating arrays; None if nothing.
+    """What the networks that a function draws have besides floating arrays; None if nothing.
 
     It is found once for each form of observations: a function that is made anew whenever a network
     is drawn would be another part of the structure each time. Nothing is compiled.

@@ -2,7 +2,7 @@
 
 An environment is a module with `params(...)`, `reset(key, params)` and
 `step(key, state, action, params)`, written for one instance. Any MDP is one through `tabular`, and
-`gymnax` makes one of each environment of gymnax's.
+`gymnax` makes one of each gymnax environment.
 
 Importing this registers `mellowmax/TwoState-v0`, `mellowmax/MultiPassengerTaxi-v0` and
 `mellowmax/LunarLander-v0` with Gymnasium;

@@ -135,7 +135,7 @@ def _runge_kutta(state: jax.Array, torque: jax.Array) -> jax.Array:
 
 
 def _derivative(state: jax.Array, torque: jax.Array) -> jax.Array:
-    """The derivative of a state by time, `[4]`."""
+    """The derivative of a state with respect to time, `[4]`."""
     first, second, speed, second_speed = state
     cosine, sine = jnp.cos(second), jnp.sin(second)
     own = MASS * CENTRE**2 + 2 * INERTIA

@@ -324,7 +324,7 @@ class Height2016(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def _table(mdp: MDP) -> dict[int, dict[int, list[Branch]]]:
-    """The table `P` of an MDP, in numbers of Python."""
+    """The table `P` of an MDP, in Python's numbers."""
     n_states, end = mdp.n_states, [*mdp.terminal.tolist(), True]
     shape = mdp.probabilities.shape
     successors = mdp.successors

@@ -37,7 +37,7 @@ class GymnaxParams(NamedTuple):
 
 
 class _Gymnax(Protocol):
-    """What an environment of gymnax's has; its states and parameters are pytrees of its own."""
+    """What a gymnax environment has; its states and parameters are pytrees of its own."""
 
     @property
     def name(self) -> str:

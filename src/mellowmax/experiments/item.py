@@ -68,7 +68,7 @@ class Outcome(enum.StrEnum):
     PARTLY = "partly reproduced"
     NOT = "not reproduced"
     UNDECIDED = "undecided"
-    """What was run is too little to tell."""
+    """Too little was run to tell."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Caption:
     text: str
     """What is to be seen in it, and what each line and mark stands for."""
     alt: str
-    """What it looks like, for someone who does not see it."""
+    """What it looks like, for readers who cannot see it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,7 +177,7 @@ class LongItem(Item, Protocol):
     """An item whose cells take long: a cell that was stopped can be resumed."""
 
     def resume(self, spec: Spec, work: Work) -> pd.DataFrame:
-        """Make a cell, starting from what the directory of its work has of it.
+        """Make a cell, starting from what its directory has.
 
         Raises:
             Stopped: when the callback stopped it; the directory has what was done.

@@ -35,7 +35,7 @@ def page(blocks: Iterable[Block] = ()) -> str:
     """The page.
 
     Args:
-        blocks: what it shows beside the two-state MDP, such as `mellowmax.explorer.exhibits()`.
+        blocks: what it shows besides the two-state MDP, such as `mellowmax.explorer.exhibits()`.
 
     Examples:
         >>> page().count("<script>")

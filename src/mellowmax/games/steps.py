@@ -1,11 +1,11 @@
-"""What the steps of a batch are held to, by NumPy and by the compiled program alike."""
+"""What the steps of a batch must satisfy, in NumPy and in the compiled program."""
 
 from __future__ import annotations
 
 __all__ = ["CORRECTIONS", "ERROR", "EXACT", "KINK", "MOST_STEPS", "SHORTEST"]
 
 SHORTEST = 1e-10
-"""A game whose step must be shorter than this is not followed on."""
+"""A game whose step must be shorter than this is given up."""
 KINK = 1e-6
 """A step shorter than this may pass a corner, as in `_fixed_points.curve`."""
 MOST_STEPS = 2000

@@ -114,7 +114,7 @@ class Estimate:
     evaluations: int
     """How often the demonstrator's plan was solved for, in each MDP."""
     rank: int
-    """How many directions of the parameters the demonstrations tell something about."""
+    """The number of directions of the parameters that the demonstrations tell something about."""
     null_space: Floats = dataclasses.field(repr=False)
     """`[k, k - rank]`, the directions along which no decision becomes more or less probable."""
     policies: tuple[Floats, ...] = dataclasses.field(repr=False)
@@ -244,7 +244,7 @@ class NotFittedError(RuntimeError):
 
 
 def by_cluster(scores: Floats, weights: Floats, clusters: ArrayLike | None) -> Floats:
-    """The sums of gradients over groups; of each decision by itself for None.
+    """The sums of gradients over groups; None makes each decision a group.
 
     A decision that was seen `w` times counts as `w` decisions.
     """
@@ -261,7 +261,7 @@ def by_cluster(scores: Floats, weights: Floats, clusters: ArrayLike | None) -> F
 
 
 def joined_episodes(demonstrations: Sequence[Demonstrations]) -> Floats:
-    """A number for each episode, with different ones in different MDPs."""
+    """A number for each episode; those of different MDPs differ."""
     which = [np.unique(seen.episodes, return_inverse=True)[1] for seen in demonstrations]
     starts = np.cumsum([0, *(each.max() + 1 for each in which)])
     return np.concatenate([each + start for each, start in zip(which, starts, strict=False)])

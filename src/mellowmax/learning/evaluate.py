@@ -1,8 +1,8 @@
 """Evaluation of a tabular policy: episodes without learning.
 
-In a functional environment all episodes of a block are played at once by one compiled program; in
-one of Gymnasium's they are played one after another. Either way an action is chosen by comparing a
-uniform number with the cumulative probabilities of the state's actions.
+In a functional environment all episodes of a block are played at once by one compiled program; in a
+Gymnasium environment they are played one after another. Either way an action is chosen by comparing
+a uniform number with the cumulative probabilities of the state's actions.
 """
 
 from __future__ import annotations

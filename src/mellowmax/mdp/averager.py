@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["averaged"]
 
 NO_END = 1e-12
-"""What a row may lack by rounding."""
+"""How far rounding may move the sum of a row."""
 
 
 def averaged(mdp: MDP, weights: ArrayLike | SparseMatrix, anchors: ArrayLike | None) -> Arrays:

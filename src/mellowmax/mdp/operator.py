@@ -26,11 +26,11 @@ Expectation = Callable[[Any], Any]
 TRIALS = 4
 """How many random values show that an expectation is linear and takes means."""
 TOLERANCE = 1e-9
-"""How far it may be from that for values between 0 and 1: rounding is less."""
+"""How far from linear it may be for values between 0 and 1: rounding is less."""
 
 
 class Operator:
-    """The probabilities of an MDP that knows them by what they make of values: `operator @ v`."""
+    """The probabilities of an MDP as an operator: `operator @ v` is the mean of the values."""
 
     def __init__(self, expectation: Expectation, shape: tuple[int, int, int]) -> None:
         self.expectation = expectation

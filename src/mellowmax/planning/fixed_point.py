@@ -183,7 +183,7 @@ class _Found(NamedTuple):
     residual: jax.Array
     iterations: jax.Array
     converged: jax.Array
-    refined: jax.Array  # has Newton's method come to the end, where it has begun?
+    refined: jax.Array  # has Newton's method ended, if it has begun?
 
 
 def _found(model: Model, softmax: Softmax, start: jax.Array, rule: _Rule) -> _Found:

@@ -1,7 +1,7 @@
 """The maximum in main memory, without the care that rows of any library and dtype need.
 
-It takes NumPy's finite `[S, A]` and a mask of them. A solve of a few states under the maximum
-spends most of its time in such calls, and the public functions take ten times as long.
+It takes finite NumPy arrays `[S, A]` and a mask. A solve of a few states under the maximum spends
+most of its time in such calls, and the public functions take ten times as long.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..softmax import Max
 __all__ = ["Greedy", "maximum"]
 
 FEW_ACTIONS = 40
-"""Up to so many actions NumPy takes their maximum faster one by one than row by row."""
+"""The most actions whose maximum NumPy takes faster one by one than row by row."""
 
 
 @dataclasses.dataclass(frozen=True)

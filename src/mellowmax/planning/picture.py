@@ -33,9 +33,9 @@ Indices: TypeAlias = npt.NDArray[np.integer[Any]]
 MOST_NAMES = 10
 """The most names on an axis."""
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-"""Okabe and Ito's, which survive colour-blindness: one for each of so few actions."""
+"""The colours of Okabe and Ito, which colour-blind readers can tell apart: one for each action."""
 PROBABILITY: dict[str, Any] = {"cmap": "Blues", "vmin": 0, "vmax": 1}
-"""How probabilities look: the paper is 0."""
+"""How probabilities look: 0 is white."""
 WIDTH, HEIGHT = 4.8, 3.8
 """The size of a panel in inches."""
 

@@ -1,4 +1,4 @@
-"""Playing whole episodes: what the players of them share, and learning in between.
+"""What the players of whole episodes share: learning between batches.
 
     states, returns = update(learners, states, episodes)        for every batch that is played,
 

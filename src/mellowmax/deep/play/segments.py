@@ -1,4 +1,4 @@
-"""Playing segments: what the players of them share, which is learning from one, and its round."""
+"""What the players of segments share: learning from a segment, and its round."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Dense(Form):
 
     @functools.cached_property
     def _places(self) -> Integers:
-        """Column by column, as LAPACK has them."""
+        """The numbers of the entries, column by column, which is LAPACK's order."""
         assert isinstance(self.rows, Entries)
         merged = self.rows.merged
         return merged.columns * np.int64(self.n_states) + merged.rows

@@ -1,10 +1,10 @@
 """The entries of `W P`, from which each form makes its matrix.
 
-They are sums: for a state and a successor, those of the weight of an action times the probability
-of a branch. Which sums go into which entry does not depend on the weights, so a sparse matrix is
-kept whose product with the weights is the entries. That takes one pass over the branches, where a
-product of sparse matrices would take ten. Where few actions have a weight, as under the maximum,
-only their branches are visited.
+Each entry is a sum over the branches from a state to a successor, of the weight of the action times
+the probability of the branch. Which sums go into which entry does not depend on the weights, so a
+sparse matrix is kept whose product with the weights is the entries. That takes one pass over the
+branches, where a product of sparse matrices would take ten. Where few actions have a weight, as
+under the maximum, only their branches are visited.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Few(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """One entry for all that leads from a state to another one, row by row, columns ascending."""
+    """One entry for all branches from one state to another, row by row, with ascending columns."""
 
     starts: Integers  # [S + 1], where each row begins
     rows: Integers  # [N]
@@ -53,7 +53,7 @@ class Entries:
     n_actions: int
 
     def few(self, weights: Floats) -> Few | None:
-        """Those where at most half of the actions have a weight; None where more have."""
+        """The entries where at most half of the actions have a weight; None where more have one."""
         flat = weights.reshape(-1)
         taken = np.flatnonzero(flat)
         if 2 * len(taken) > len(flat):
@@ -74,13 +74,13 @@ class Entries:
 
     @functools.cached_property
     def _is_even(self) -> bool:
-        """Has each pair equally many branches?"""
+        """Have all pairs the same number of branches?"""
         counts = np.diff(self.pairs.indptr)
         return bool((counts == counts[0]).all())
 
     @functools.cached_property
     def merged(self) -> Merged:
-        """Those of all actions."""
+        """The entries of all actions, each once."""
         pairs, n = self.pairs, self.pairs.shape[1]
         starts = pairs.indptr[:: self.n_actions].copy()
         numbers = np.arange(pairs.nnz, dtype=starts.dtype)

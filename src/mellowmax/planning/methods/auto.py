@@ -56,7 +56,7 @@ MOST_COMPILED = 100
 
 
 class Choice(NamedTuple):
-    """A method, why it was chosen, and what came of it."""
+    """A method, why it was chosen, and the run."""
 
     method: Method
     reason: str
@@ -70,7 +70,7 @@ class Task(NamedTuple):
     mdp: MDP
     softmax: Softmax
     mesh: Mesh
-    movable: bool  # is the mesh one CPU that nobody asked for? Then main memory will do as well
+    movable: bool  # is the mesh the default, one CPU? Then main memory will do as well
 
     def on_mesh(self) -> Problem:
         """The problem on the devices."""

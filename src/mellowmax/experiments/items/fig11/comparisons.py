@@ -77,7 +77,7 @@ def _peak(runs: pd.DataFrame, tests: int) -> dict[str, Any]:
 
 
 def gradients(runs: pd.DataFrame) -> pd.DataFrame:
-    """What the gradient through mellowmax's inverse temperature is worth, by omega.
+    """How much the gradient through mellowmax's inverse temperature gains, for each omega.
 
     Args:
         runs: a row for each run.

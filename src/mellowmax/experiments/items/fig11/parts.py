@@ -58,8 +58,8 @@ _SMALLER = _STATED._replace(learning_rate=USUAL_RATE)
 READINGS_OF_PARTS = {FIGURE: NEAREST, SMALLER_RATE: _SMALLER, STATED: _STATED}
 """The readings of the parts whose curves can be compared with the paper's."""
 RUNS_OF_A_CELL = 1000
-"""How many runs are trained together: their checkpoint has a few megabytes, and a GPU takes several
-processes with as many each."""
+"""The number of runs that are trained together: their checkpoint has a few megabytes, and a GPU has
+room for several such processes."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """What section 7.3 leaves open, as settings of one learner.
 
-The paper does not say how an action is weighed: the discount, whether with the return from it on or
-that of the whole episode, with a baseline or normalised, over what the gradient is a mean; and
-its sentence on the layers can be read as one hidden layer or as two. Here each of these is a number
-of the learner, so that the runs of all readings are trained in one program.
+The paper does not say how an action is weighted: with which discount, by the return to go or that
+of the whole episode, with a baseline or normalised, and what the gradient is a mean over. Its
+sentence on the layers can be read as one hidden layer or as two. Here each of these is a number of
+the learner, so that the runs of all readings are trained in one program.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ READINGS = (
     Reading("whole return, sum over episodes", 1.0, Weighing(scale=10.0)),
     Reading("whole return, divided by 100", 1.0, Weighing(scale=0.01)),
 )
-"""One thing read otherwise at a time."""
+"""These, and the whole return with one further thing read in another way."""
 
 USUAL_RATE = 0.001
 """The usual learning rate of Adam."""
