@@ -3,7 +3,8 @@
 A public name is used wherever there is one. A private name may be gone in the next version of its
 package. So each stands here, with the version that it was tested with, and
 `tests/_common/test_private_names.py` fails when one is gone or has another meaning. Nothing here
-imports a package before it is called.
+imports a package before it is called. What waits for an import is in `on_import`, by a public name
+of Python.
 """
 
 from __future__ import annotations
