@@ -55,8 +55,7 @@ class Dense(Form):
         if len(taken) == n and (taken // weights.shape[1] == np.arange(n)).all():  # one a state
             chosen: Floats = self.rows.reshape(-1, n)[taken]
             return chosen * weights.reshape(-1, 1)[taken]
-        product: Floats = np.matmul(weights[:, None], self.rows)[:, 0]
-        return product
+        return np.matmul(weights[:, None], self.rows)[:, 0]
 
     @functools.cached_property
     def _places(self) -> Integers:

@@ -41,8 +41,7 @@ class Merged(NamedTuple):
 
     def values(self, weights: Floats) -> Floats:
         """`[N]`, for the weights `[S, A]` of the actions."""
-        result: Floats = self.assembly @ weights.reshape(-1)
-        return result
+        return self.assembly @ weights.reshape(-1)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

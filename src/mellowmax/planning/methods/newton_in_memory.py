@@ -79,8 +79,7 @@ def _best_action(model: Model, state: State) -> Integers:
     q: Any = state.memory.q
     if model.allowed is not None:
         q = np.where(model.allowed, q, -np.inf)
-    best: Integers = q.argmax(1)
-    return best
+    return q.argmax(1)
 
 
 def _steps(
