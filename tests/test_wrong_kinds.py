@@ -57,12 +57,13 @@ NUMBERS, CALLABLE = {"0-d", "tensor", "empty"}, {"function", "class"}
 FINE = {
     "beta omega eta epsilon final learning_rate discount target initial uniform": NUMBERS,
     "ppo.trace ppo.clip ppo.entropy ppo.value": NUMBERS,
+    "sac.temperature sac.entropy_target sac.averaging": NUMBERS,
     "penalty prior": {"0-d", "tensor"},
     "callback environment family make pilot report transition": CALLABLE,
     "sarsa.softmax expected_sarsa.softmax q_learning.softmax": {"function"},
     "sarsa.learning_rate expected_sarsa.learning_rate q_learning.learning_rate": NUMBERS | CALLABLE,
     "checkpoint directory name out path text title version": {"text"},
-    "dqn.network load_policy.network ppo.network reinforce.network": CALLABLE,
+    "dqn.network load_policy.network ppo.network reinforce.network sac.network": CALLABLE,
     "blocks entries finished items names states values": {"empty"},
     "Linear.names": {"dict"},
     "missing": {"empty", "texts", "dict"},
@@ -199,6 +200,7 @@ def of_deep():
     yield deep.reinforce, {"softmax": SOFTMAX}
     yield deep.dqn, {"softmax": SOFTMAX}
     yield deep.ppo, {"softmax": SOFTMAX}
+    yield deep.sac, {"softmax": SOFTMAX}
     yield deep.mlp, {}
     yield deep.train, {"learner": deep.reinforce(SOFTMAX), **environment, "episodes": 10}
     yield deep.evaluate, played
@@ -310,8 +312,8 @@ AverageSolution BatchEquilibria BatchFixedPoints Branch CellProgress Claim DeepR
 DqnState Entry Episodes Equilibria Equilibrium Estimate EvaluateProgress Evaluation Finding
 Finished FiniteHorizonSolution Fit FitProgress FixedPoint FixedPoints Fold GymnaxEnvironment
 HumanPlay Learner Model Params Plan PlayedGame Point Posterior Ppo PpoState Properties Reinforce
-ReinforceState Replay SavedPolicy Sensitivity Simulation Solution SolveProgress TabularResult Trace
-Trainable TrainProgress VectorField Verdict Zurcher
+ReinforceState Replay Sac SacState SavedPolicy Sensitivity Simulation Solution SolveProgress
+TabularResult Trace Trainable TrainProgress VectorField Verdict Zurcher
 """
 """Classes whose objects are made here, and only read by a caller."""
 TRACED = {"launch", "move", "named", "observe", "reset", "start", "step"}

@@ -339,6 +339,7 @@ def test_help_has_an_example_and_the_defaults_of_the_library():
         parameters = inspect.signature(getattr(deep, algorithm)).parameters
         for name in names:
             words = {"None": "no target network", "True": "yes", "False": "no"}
+            words |= {"None": "tuned"} if name == "temperature" else {}
             default = str(parameters[command.OPTIONS.get(name, name)].default)
             default = words.get(default, default)
             flag = f"--{name.replace('_', '-')} "
@@ -397,6 +398,19 @@ def test_ppo_is_trained_by_steps_resumed_shown_and_evaluated(tmp_path):
     assert_one_sentence(done, "`--steps` must be given for `ppo`, whose episodes end several at a")
     done = call(*arguments, "--steps", 8, "--runs", 1, "--out", tmp_path / "short")
     assert rows(done.stdout)["episodes"] == "none has ended"
+
+
+def test_soft_actor_critic_is_trained_and_evaluated(tmp_path):
+    arguments = ("train", "CartPole-v1", "--algorithm", "sac", "--softmax", "boltzmann")
+    arguments += ("--parameter", 1, "--steps", 120, "--learning-starts", 20, "--minibatch", 8)
+    arguments += ("--hidden", 8, "--depth", 1, "--workers", 0, "--max-steps", 60)
+    done = call(*arguments, "--temperature", 0.2, "--out", tmp_path)
+    assert done.exit_code == 0, done.stderr
+    assert rows(call("show", tmp_path).stdout)["temperature"] == "0.2"
+    said = rows(call("evaluate", tmp_path, "--episodes", 8).stdout)
+    assert said["policy"] == "run 0 of a training in CartPole-v1"
+    done = call(*arguments, "--target", 3)
+    assert_one_sentence(done, "`--target` must not be given for sac, since it is of dqn; got 3")
 
 
 def test_the_points_of_a_curve_are_means():

@@ -43,9 +43,15 @@ def of_gymnasium_episode(episode):
         yield f"action {t}", keys.action(episode, t)
 
 
-def of_steps(run, of_episode):
-    """A run that learns from single steps, with one network."""
-    yield from of_networks(network=keys.first_weights(run))
+def of_steps(run, of_episode, networks=1):
+    """A run that learns from single steps, with one network or three."""
+    first = keys.first_weights(run)
+    if networks == 1:
+        yield from of_networks(network=first)
+    else:
+        yield "first weights", first
+        made = keys.networks(first, networks)
+        yield from of_networks(**{f"network {i}": key for i, key in enumerate(made)})
     learning = keys.learning(run)
     yield "learning", learning
     for steps in range(UPDATES):
@@ -111,6 +117,7 @@ WAYS = {
     "functional episodes": lambda run: of_batches(run, of_functional_batch),
     "Gymnasium episodes": lambda run: of_batches(run, of_gymnasium_batch),
     "functional steps": lambda run: of_steps(run, of_functional_episode),
+    "steps of an actor and two critics": lambda run: of_steps(run, of_functional_episode, 3),
     "Gymnasium steps": lambda run: of_steps(run, of_gymnasium_episode),
     "functional segments": lambda run: of_segments(run, of_functional_episode),
     "Gymnasium segments": lambda run: of_segments(run, of_gymnasium_episode),

@@ -295,5 +295,7 @@ def test_a_bad_argument_is_one_sentence(arguments, message):
 
 
 def test_a_bad_learner_is_one_sentence():
-    with pytest.raises(TypeError, match=r"^`learner` must be made by `reinforce`, `dqn` or `ppo`"):
+    with pytest.raises(
+        TypeError, match=r"^`learner` must be made by `reinforce`, `dqn`, `ppo` or `sac`"
+    ):
         train(Mellowmax(5.0), "CartPole-v1", episodes=4)

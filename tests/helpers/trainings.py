@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from mellowmax import Boltzmann, Mellowmax
-from mellowmax.deep import Network, Policy, dqn, mlp, ppo, reinforce, train
+from mellowmax.deep import Network, Policy, dqn, mlp, ppo, reinforce, sac, train
 from mellowmax.deep.optimiser import ADAM
 from mellowmax.environments import two_state
 
@@ -30,6 +30,10 @@ Q_LEARNING = {
 }
 
 
+SOFT = {
+    name: Q_LEARNING[name]
+    for name in ("network", "capacity", "minibatch", "learning_starts", "train_frequency")
+}
 SMALL = {"environments": 2, "steps": 8, "epochs": 2, "minibatches": 4}
 PPO = {
     "small": SMALL | {"network": mlp(8, 1)},
@@ -85,6 +89,13 @@ def ppo_on_cartpole(softmax=SOFTMAX, rate=0.01, **options):
         "steps": 320,
         **options,
     }
+    return train(learner, **options)
+
+
+def sac_on_two_states(softmax=SOFTMAX, rate=0.01, *, temperature=None, **options):
+    """Soft actor-critic in a functional environment."""
+    learner = sac(softmax, rate, temperature=temperature, **SOFT)
+    options = {"environment": two_state.params(), "max_steps": 32, "steps": 200, **options}
     return train(learner, **options)
 
 

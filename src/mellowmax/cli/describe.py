@@ -227,13 +227,23 @@ def _rows_of_learner(
             ("advantages", f"generalised, trace {_listed(numbers['trace'])}"),
             ("loss", ", ".join(weights)),
         ]
+    often = "{minibatch} of them every {train_frequency} steps"
+    if text.get("algorithm") == "sac":
+        entropy = f"tuned, for {_listed(numbers['entropy_target'])} of the largest entropy"
+        if "temperature" in numbers:
+            entropy = _listed(numbers["temperature"])
+        return [
+            ("temperature", entropy),
+            ("averages", f"{_listed(numbers['averaging'])} of the critics in each update"),
+            ("replay", f"the last {text['capacity']} steps, {often.format(**text)}"),
+        ]
     if text.get("algorithm") != "dqn":
         return [("batch", f"{text['batch']} episodes, baseline {text['baseline']}")]
     target = "none"
     if "target" in numbers:
         target = f"a copy every {_listed(numbers['target'])} updates"
-    often = f"{text['minibatch']} of them every {text['train_frequency']} steps"
-    return [("target network", target), ("replay", f"the last {text['capacity']} steps, {often}")]
+    replay = f"the last {text['capacity']} steps, {often.format(**text)}"
+    return [("target network", target), ("replay", replay)]
 
 
 def _different(values: Sequence[npt.NDArray[Any]]) -> list[float]:

@@ -8,6 +8,7 @@ OUT/learning_curve.svg, .png    the returns of these episodes
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -62,6 +63,15 @@ ALGORITHMS = {
         "last_epsilon",
         "exploration_steps",
     ),
+    "sac": (
+        "temperature",
+        "entropy_target",
+        "averaging",
+        "capacity",
+        "minibatch",
+        "learning_starts",
+        "train_frequency",
+    ),
     "ppo": (
         "trace",
         "environments",
@@ -73,7 +83,7 @@ ALGORITHMS = {
         "value",
     ),
 }
-"""The options that only one of the algorithms has."""
+"""The options that not all algorithms have."""
 OPTIONS = {"segment": "steps"}
 """Options that have another name than the library's argument: `--steps` are those of a run."""
 EPISODES, STEPS = 2000, 100_000
@@ -96,7 +106,7 @@ def train(
     softmax: Annotated[
         str,
         typer.Option(
-            help="The last layer of reinforce and ppo, the operator in dqn's targets: "
+            help="The last layer of reinforce, ppo and sac, the operator in dqn's targets: "
             f"{SOFTMAX_NAMES}.",
             autocompletion=completion(KINDS),
         ),
@@ -122,16 +132,18 @@ def train(
     learning_rate: Annotated[
         float | None,
         _option(
-            "The learning rate of Adam.", "0.005 for reinforce, 0.001 for dqn, 0.00025 for ppo"
+            "The learning rate of Adam.",
+            "0.005 for reinforce, 0.001 for dqn, 0.00025 for ppo, 0.001 for sac",
         ),
     ] = None,
     discount: Annotated[float, typer.Option(help="The discount, from 0 to 1.")] = 0.99,
     hidden: Annotated[
         int | None,
-        _option("Units of a hidden layer.", "16 for reinforce, 64 for dqn, 64 for ppo"),
+        _option("Units of a hidden layer.", "16 for reinforce, 64 for dqn, 64 for ppo, 64 for sac"),
     ] = None,
     depth: Annotated[
-        int | None, _option("The number of hidden layers.", "1 for reinforce, 2 for dqn, 2 for ppo")
+        int | None,
+        _option("The number of hidden layers.", "1 for reinforce, 2 for dqn, 2 for ppo, 2 for sac"),
     ] = None,
     batch: Annotated[int | None, _option("reinforce: episodes in an update.", "10")] = None,
     baseline: Annotated[
@@ -157,14 +169,14 @@ def train(
         ),
     ] = None,
     capacity: Annotated[
-        int | None, _option("dqn: steps that the replay buffer can hold.", "10000")
+        int | None, _option("dqn, sac: steps that the replay buffer can hold.", "10000")
     ] = None,
-    minibatch: Annotated[int | None, _option("dqn: steps in an update.", "64")] = None,
+    minibatch: Annotated[int | None, _option("dqn, sac: steps in an update.", "64")] = None,
     learning_starts: Annotated[
-        int | None, _option("dqn: steps before the first update.", "1000")
+        int | None, _option("dqn, sac: steps before the first update.", "1000")
     ] = None,
     train_frequency: Annotated[
-        int | None, _option("dqn: steps from one update to the next.", "4")
+        int | None, _option("dqn, sac: steps from one update to the next.", "4")
     ] = None,
     first_epsilon: Annotated[
         float | None, _option("dqn: the probability of a random action at the first step.", "1.0")
@@ -174,6 +186,15 @@ def train(
     ] = None,
     exploration_steps: Annotated[
         int | None, _option("dqn: steps from the first epsilon to the last.", "5000")
+    ] = None,
+    temperature: Annotated[
+        float | None, _option("sac: the weight of the policy's entropy.", "tuned")
+    ] = None,
+    entropy_target: Annotated[
+        float | None, _option("sac: the entropy of a tuned temperature, as a share.", "0.5")
+    ] = None,
+    averaging: Annotated[
+        float | None, _option("sac: how far the critics' averages move in an update.", "0.005")
     ] = None,
     trace: Annotated[
         float | None, _option("ppo: the lambda of generalised advantages, from 0 to 1.", "0.95")
@@ -199,7 +220,7 @@ def train(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    """Train a network by REINFORCE, by deep Q-learning or by PPO.
+    """Train a network by REINFORCE, deep Q-learning, PPO or soft actor-critic.
 
     Example: mellowmax train CartPole-v1 --parameter 5 --out cart
 
@@ -282,18 +303,18 @@ def _options_of(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: for an algorithm that does not exist, or an option of another one.
     """
     check_choice("--algorithm", algorithm, ALGORITHMS)
-    for other, names in ALGORITHMS.items():
-        for name in names:
-            if other != algorithm and name in given:
-                rule = f"`{name}` must not be given for {algorithm}, since it is of {other}"
-                raise ValueError(f"{rule}; got {given[name]}")
+    for name in dict.fromkeys(itertools.chain.from_iterable(ALGORITHMS.values())):
+        if name in given and name not in ALGORITHMS[algorithm]:
+            having = [other for other, names in ALGORITHMS.items() if name in names]
+            rule = f"`{name}` must not be given for {algorithm}, since it is of"
+            raise ValueError(f"{rule} {' and '.join(having)}; got {given[name]}")
     names = ("learning_rate", *ALGORITHMS[algorithm])
     return {OPTIONS.get(name, name): given[name] for name in names if name in given}
 
 
 def _with_layers(
-    learner: deep.Reinforce | deep.Dqn | deep.Ppo, given: Mapping[str, Any]
-) -> deep.Reinforce | deep.Dqn | deep.Ppo:
+    learner: deep.Reinforce | deep.Dqn | deep.Ppo | deep.Sac, given: Mapping[str, Any]
+) -> deep.Reinforce | deep.Dqn | deep.Ppo | deep.Sac:
     """A learner whose network has the sizes that were given."""
     from ..deep.network import Mlp, mlp
 

@@ -36,6 +36,7 @@ with needed_by("mellowmax.deep", "jax"):
     from .reinforce import Reinforce, ReinforceState, reinforce
     from .replay import Replay, Transitions
     from .result import DeepResult
+    from .sac import Sac, SacState, sac
     from .saved_policy import SavedPolicy, load_policy
     from .segments import Segment
     from .train import train
@@ -60,6 +61,8 @@ __all__ = [
     "Replay",
     "Rollouts",
     "Round",
+    "Sac",
+    "SacState",
     "SavedPolicy",
     "Segment",
     "TrainProgress",
@@ -72,6 +75,7 @@ __all__ = [
     "mlp",
     "ppo",
     "reinforce",
+    "sac",
     "train",
     "watch",
 ]

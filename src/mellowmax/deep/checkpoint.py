@@ -71,6 +71,7 @@ and its arrays: the path within the module of each, its dtype and its shape."""
 OF_ALGORITHM = {
     "reinforce": {"batch": SIZE, "baseline": Field("text")},
     "dqn": {"minibatch": SIZE, "train_frequency": SIZE, "capacity": SIZE},
+    "sac": {"minibatch": SIZE, "train_frequency": SIZE, "capacity": SIZE},
     "ppo": {"environments": SIZE, "steps": SIZE, "epochs": SIZE, "minibatches": SIZE},
 }
 """The settings of one algorithm."""

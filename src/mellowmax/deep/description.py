@@ -26,6 +26,7 @@ from .log import EpisodeLog
 from .network import HeldTemperature, Mlp
 from .ppo import Ppo
 from .reinforce import Reinforce
+from .sac import Sac
 from .trainable import MakeNetwork, form_of
 
 __all__ = [
@@ -51,9 +52,20 @@ KINDS: dict[str, type[Softmax]] = {
 }
 """The softmaxes of the library by the names of their classes, by which files name them; other
 softmaxes have their full names."""
-ALGORITHMS = {"dqn": Dqn, "ppo": Ppo}
+ALGORITHMS = {"dqn": Dqn, "ppo": Ppo, "sac": Sac}
 """The kinds of learners by their names in files, but for REINFORCE, which had none at first."""
-NUMBERS = ("learning_rate", "discount", "target", "trace", "clip", "entropy", "value")
+NUMBERS = (
+    "learning_rate",
+    "discount",
+    "target",
+    "trace",
+    "clip",
+    "entropy",
+    "value",
+    "temperature",
+    "entropy_target",
+    "averaging",
+)
 """The numbers of a learner that each run has, apart from the softmax's parameters."""
 Description: TypeAlias = dict[str, str | npt.NDArray[Any]]
 """The settings of a training as text (JSON), and the numbers of each of its lanes as arrays."""
@@ -140,13 +152,13 @@ def leaves_of(module: PyTree) -> list[str]:
     ]
 
 
-def _parts(learners: Learner) -> tuple[Reinforce | Dqn | Ppo, list[Any]]:
+def _parts(learners: Learner) -> tuple[Reinforce | Dqn | Ppo | Sac, list[Any]]:
     """The learner of the library within a learner, and the other fields around it."""
-    if isinstance(learners, Reinforce | Dqn | Ppo):
+    if isinstance(learners, Reinforce | Dqn | Ppo | Sac):
         return learners, []
     assert dataclasses.is_dataclass(learners)
     parts = [getattr(learners, field.name) for field in dataclasses.fields(learners)]
-    (known,) = (part for part in parts if isinstance(part, Reinforce | Dqn | Ppo))
+    (known,) = (part for part in parts if isinstance(part, Reinforce | Dqn | Ppo | Sac))
     return known, [part for part in parts if part is not known]
 
 

@@ -29,7 +29,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax import lax
 
 from .._common import checks
 from .._common.discount import DEFAULT
@@ -40,7 +39,7 @@ from .learner import STATIC
 from .network import Policy, mlp
 from .observation import as_shapes, count, vector
 from .optimiser import ADAM, Weights, learning_rate_for, step
-from .replay import Replay, Transitions
+from .replay import Replay, Transitions, learn_when_due
 from .trainable import MakeNetwork, draw, example
 
 __all__ = ["LEARNING_RATE", "Dqn", "DqnState", "dqn"]
@@ -65,6 +64,11 @@ class DqnState(eqx.Module):
     would have made a weight infinite or NaN was not made."""
     replay: Replay
     """The replay buffer, which also counts the steps of the run."""
+
+    @property
+    def trained(self) -> Weights:
+        """All that the optimiser changes."""
+        return self.network
 
 
 @jax.tree_util.register_dataclass
@@ -144,21 +148,7 @@ class Dqn:
             key: a JAX key, which draws the minibatch.
             stepped: was a step added to the buffer since the last call?
         """
-        steps = state.replay.count
-        due = stepped & state.finite & (steps % jnp.uint32(self.train_frequency) == 0)
-        due &= steps >= jnp.uint32(max(1, self.learning_starts))
-
-        # `cond` would copy the buffer if it were among its operands.
-        def update(rest: DqnState) -> DqnState:
-            learned = self.update(rest, state.replay.sample(key, self.minibatch))
-            leaves = jax.tree.leaves(learned.network)
-            finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all()
-            kept = jax.tree.map(lambda x, y: jnp.where(finite, x, y), learned, rest)
-            return dataclasses.replace(kept, finite=finite)
-
-        rest = dataclasses.replace(state, replay=None)  # type: ignore[arg-type]
-        learned = lax.cond(due, update, lambda rest: rest, rest)
-        return dataclasses.replace(learned, replay=state.replay)
+        return learn_when_due(self, state, key, stepped)
 
     def update(self, state: DqnState, steps: Transitions) -> DqnState:
         """The state after a step of the optimiser.

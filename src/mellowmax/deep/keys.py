@@ -9,8 +9,8 @@ something begin at 0, and branches that exist once have the last numbers of 32 b
     +-- run [number, from 0 up; an evaluation has lanes from 2^32 - 1 down]      run_keys
         |
         +-- first weights [2^32 - 1]                                             first_weights
-        |   +-- REINFORCE, PPO: the networks of the policy [0] and of the
-        |   |   baseline or critic [1]                                           networks
+        |   +-- REINFORCE, PPO, SAC: the networks of the policy [0] and of the
+        |   |   baseline or the critics [1, 2]                                   networks
         |   +-- a layer of a network [number]                                    layers
         |
         +-- learning from steps [2^32 - 2]                                       learning
@@ -96,9 +96,9 @@ def first_weights(run: jax.Array) -> jax.Array:
     return jax.random.fold_in(run, FIRST_WEIGHTS)
 
 
-def networks(first: jax.Array) -> jax.Array:
-    """Two keys, `[2]`: of the policy's network and of the baseline's."""
-    return jax.random.split(first)
+def networks(first: jax.Array, count: int = 2) -> jax.Array:
+    """The keys of the policy's network and of others, `[count]`: a baseline or critics."""
+    return jax.random.split(first, count)
 
 
 def layers(network: jax.Array, count: int) -> jax.Array:

@@ -44,6 +44,7 @@ from .ppo import Ppo
 from .progress import ProgressReporter, TrainProgress
 from .reinforce import Reinforce
 from .result import DeepResult
+from .sac import Sac
 from .worker import Checkpoints, Lanes, Worker
 
 __all__ = ["train"]
@@ -53,7 +54,7 @@ IN_FLIGHT = 2
 
 
 def train(
-    learner: Reinforce | Dqn | Ppo | Learner,
+    learner: Reinforce | Dqn | Ppo | Sac | Learner,
     environment: Environment,
     *,
     episodes: int | None = None,
@@ -77,7 +78,7 @@ def train(
     was stopped and resumed.
 
     Args:
-        learner: from `reinforce`, `dqn` or `ppo`.
+        learner: from `reinforce`, `dqn`, `ppo` or `sac`.
         environment: the parameters of a functional environment of the library, such as
             `taxi.params()` of `mellowmax.environments`, or an `MDP`; the id of a Gymnasium
             environment with discrete actions, or a function without arguments that makes one; or a
@@ -96,20 +97,20 @@ def train(
             of the batch.
         solved_return: record when the mean return of the last 100 episodes first exceeds this;
             None for no record.
-        workers: how many processes the Gymnasium environments of 32 runs are spread over, for `dqn`
-            and `ppo` those of one run; 0 for this process, None for what suits the cores. The
+        workers: how many processes the Gymnasium environments of 32 runs are spread over, but for
+            `reinforce` those of one run; 0 for this process, None for what suits the cores. The
             classes above have their own.
         devices: the devices that share the runs; None for all that this process has.
             `jax.devices()` includes those of other processes that `jax.distributed` has joined:
             each of them trains the runs of its own devices, and all of them return the whole
             result.
-        checkpoint: a directory for the states of the runs, for `dqn` with the replay buffers. A run
-            whose checkpoint is there is resumed. A kill loses only the last seconds. No other
-            process can train in the same directory at the same time.
+        checkpoint: a directory for the states of the runs, with replay buffers where there are
+            such. A run whose checkpoint is there is resumed. A kill loses only the last seconds. No
+            other process can train in the same directory at the same time.
         seconds_between_checkpoints: how often a checkpoint is written.
-        callback: is called after each batch of episodes, for `dqn` every few hundred steps, for
-            `ppo` after each segment. If it returns True, training stops; the episodes that were not
-            played have the return NaN.
+        callback: is called after each batch of episodes, for `dqn` and `sac` every few hundred
+            steps, for `ppo` after each segment. If it returns True, training stops; the episodes
+            that were not played have the return NaN.
 
     Returns:
         The returns and lengths of all episodes, and the policies. If steps are counted, runs have
@@ -129,7 +130,7 @@ def train(
         >>> train(reinforce(Boltzmann(5.0)), "CartPole-v1", episodes=20, runs=3, workers=0)
         DeepResult(returns=(3, 20), lengths=(3, 20))
     """
-    checks.instance("learner", learner, Learner, "made by `reinforce`, `dqn` or `ppo`")
+    checks.instance("learner", learner, Learner, "made by `reinforce`, `dqn`, `ppo` or `sac`")
     n_episodes, n_steps, bin = _check_sizes(episodes, steps, bin, learner.batch)
     if n_steps is None and learner.learns_from == "segments":
         rule = "`steps` must be given for `ppo`, whose episodes end several at a time"

@@ -23,7 +23,7 @@ from ..episodes import Round
 from ..learner import Learner
 
 if TYPE_CHECKING:
-    from ..dqn import DqnState
+    from ..replay import ReplayState
 
 __all__ = [
     "EVERY_LANE",
@@ -130,7 +130,7 @@ def diverged(run: int, what: str, when: str) -> FloatingPointError:
     )
 
 
-def check_finite(states: DqnState, block: BlockState) -> None:
+def check_finite(states: ReplayState, block: BlockState) -> None:
     """Raise if a run of a block has diverged, as the states of learners of single steps say."""
     wrong = ~np.asarray(states.finite)[: len(block.log.done)]
     if wrong.any():

@@ -14,10 +14,9 @@ from jax import lax
 
 from .. import keys as random_keys
 from ..checkpoint import BlockState
-from ..dqn import Dqn, DqnState
 from ..environment import EnvironmentFunctions, FunctionalEnvironment
 from ..episodes import Round
-from ..replay import Transitions
+from ..replay import ReplayLearner, ReplayState, Transitions
 from .functional import begin, draw, observe
 from .player import LAUNCHED_AT_ONCE, check_finite, room
 
@@ -65,7 +64,7 @@ class _Played(NamedTuple):
 class _Run(NamedTuple):
     """A run between two steps."""
 
-    learned: DqnState
+    learned: ReplayState
     episode: _Episode
 
 
@@ -82,7 +81,7 @@ class FunctionalSteps:
     def __init__(self, environment: FunctionalEnvironment) -> None:
         self.environment = environment
 
-    def width(self, learner: Dqn, lanes: int, devices: Sequence[jax.Device]) -> int:
+    def width(self, learner: ReplayLearner, lanes: int, devices: Sequence[jax.Device]) -> int:
         """One lane on a CPU; a power of two on an accelerator."""
         if devices[0].platform == "cpu":
             return 1
@@ -92,12 +91,12 @@ class FunctionalSteps:
             width //= 2
         return width
 
-    def begin(self, keys: jax.Array, learner: Dqn) -> _Episode:
+    def begin(self, keys: jax.Array, learner: ReplayLearner) -> _Episode:
         """The first episodes of a block."""
         params = jax.device_put(self.environment.params)
         return _first_episodes(self.environment.functions, params, keys)
 
-    def play(self, learners: Dqn, keys: jax.Array, block: BlockState) -> Generator[Round]:
+    def play(self, learners: ReplayLearner, keys: jax.Array, block: BlockState) -> Generator[Round]:
         """Play and learn; a round is a few hundred steps of every lane."""
         log, width, environment = block.log, len(keys), self.environment
         params = jax.device_put(environment.params)
@@ -166,7 +165,7 @@ def _play(
     max_steps: int,
     stride: int,
     params: object,
-    learners: Dqn,
+    learners: ReplayLearner,
     keys: jax.Array,
     until: tuple[jax.Array, jax.Array],
     runs: _Run,
@@ -199,7 +198,7 @@ def _some_steps(
     max_steps: int,
     stride: int,
     params: object,
-    learner: Dqn,
+    learner: ReplayLearner,
     key: jax.Array,
     until: tuple[jax.Array, jax.Array],
     run: _Run,

@@ -16,10 +16,9 @@ from jax import lax
 
 from .. import keys as random_keys
 from ..checkpoint import BlockState
-from ..dqn import Dqn, DqnState
 from ..environment import GymnasiumEnvironment, VectorEnvironment
 from ..episodes import Round
-from ..replay import Replay, Transitions
+from ..replay import Replay, ReplayLearner, ReplayState, Transitions
 from .player import check_finite
 
 if TYPE_CHECKING:
@@ -59,16 +58,16 @@ class GymnasiumSteps:
     def __init__(self, environment: GymnasiumEnvironment | VectorEnvironment) -> None:
         self.environment = environment
 
-    def width(self, learner: Dqn, lanes: int, devices: Sequence[jax.Device]) -> int:
+    def width(self, learner: ReplayLearner, lanes: int, devices: Sequence[jax.Device]) -> int:
         """The number of lanes: one, since a block is one run."""
         return 1
 
-    def begin(self, keys: jax.Array, learner: Dqn) -> _Episode:
+    def begin(self, keys: jax.Array, learner: ReplayLearner) -> _Episode:
         """The first episode of a block."""
         actions = np.full((1, self.environment.max_steps), NONE, np.int32)
         return _Episode(np.zeros(1, np.int32), actions)
 
-    def play(self, learners: Dqn, keys: jax.Array, block: BlockState) -> Generator[Round]:
+    def play(self, learners: ReplayLearner, keys: jax.Array, block: BlockState) -> Generator[Round]:
         """Play and learn; a round is a few hundred steps."""
         log = block.log
         if not log.unfinished().any():
@@ -117,12 +116,12 @@ class _Flat(NamedTuple):
     """The arrays of its state, the network's first."""
 
     @classmethod
-    def of(cls, learners: Dqn, learned: DqnState) -> _Flat:
+    def of(cls, learners: ReplayLearner, learned: ReplayState) -> _Flat:
         """Flatten both; they have an axis of one lane first."""
         tree = jax.tree.structure((learners, learned))
         return cls(tree, *map(jax.tree.leaves, (learners, learned)))
 
-    def unflattened(self) -> DqnState:
+    def unflattened(self) -> ReplayState:
         """The learned state as one object, with an axis of one lane first."""
         return jax.tree.unflatten(self.tree, [*self.learner, *self.learned])[1]
 
