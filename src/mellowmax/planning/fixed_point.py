@@ -32,6 +32,7 @@ from .solution import Status
 
 __all__ = ["Point", "fixed_point"]
 
+METHODS = ("auto", "synchronous")
 NEWTON_STEPS, SWEEPS = 100, 100_000
 """The most iterations, where no number is given: of Newton's method, and of sweeps alone."""
 ROUGH = 1e-2
@@ -75,6 +76,7 @@ class _Rule(NamedTuple):
 
     tolerance: float
     max_iterations: int
+    only_sweeps: bool
 
 
 def fixed_point(
@@ -84,6 +86,7 @@ def fixed_point(
     initial: ArrayLike = 0.0,
     tolerance: float = 1e-10,
     max_iterations: int | None = None,
+    method: str = "auto",
 ) -> Point:
     """The fixed point of `q = r + discount * P f(q)`, with all its derivatives.
 
@@ -100,6 +103,8 @@ def fixed_point(
             method follows, which makes the values as exact as rounding allows.
         max_iterations: the most of Newton's steps, or of sweeps where the softmax is not a
             non-expansion; None for 100 and 100,000.
+        method: `"auto"` is as above; `"synchronous"` is sweeps alone, whatever the softmax, to
+            compare softmaxes by one method.
 
     Returns:
         The values, and whether they have converged; NumPy's arrays if JAX's are in single
@@ -129,15 +134,18 @@ def fixed_point(
     checks.instance("model", model, MDP | Arrays, "an MDP or its `model()`")
     checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
     tolerance = checks.real("tolerance", tolerance, 0.0)
+    checks.one_of("method", method, METHODS)
+    only_sweeps = method == "synchronous"
     if max_iterations is None:
-        max_iterations = NEWTON_STEPS if softmax.non_expansion else SWEEPS
+        newton = softmax.non_expansion and not only_sweeps
+        max_iterations = NEWTON_STEPS if newton else SWEEPS
     max_iterations = checks.whole("max_iterations", max_iterations, 1)
     if not isinstance(initial, jax.core.Tracer):
         checks.finite("initial", checks.numbers("initial", initial))
     if isinstance(model, MDP):
         model.check_ends()
         model = model.model()
-    rule = _Rule(tolerance, max_iterations)
+    rule = _Rule(tolerance, max_iterations, only_sweeps)
     keep_compiled_programs()
     if jax.config.jax_enable_x64:  # type: ignore[attr-defined]
         return _program(model, softmax, initial, rule)
@@ -188,6 +196,8 @@ class _Found(NamedTuple):
 
 def _found(model: Model, softmax: Softmax, start: jax.Array, rule: _Rule) -> _Found:
     """The fixed point."""
+    if rule.only_sweeps:
+        return _sweeps(model, softmax, start, rule)
     if softmax.non_expansion:
         return _newton(model, softmax, start, rule, rule.max_iterations)
     swept = _sweeps(model, softmax, start, rule)
