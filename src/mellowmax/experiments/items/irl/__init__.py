@@ -38,7 +38,7 @@ class Config:
     choosing: tuple[int, ...]
     """How many of these, the first ones, only choose the parameters."""
     parameters: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0)
-    """Those of the softmaxes that are fitted."""
+    """The parameters of the softmaxes that are fitted."""
     seed: int = 2007
     """World number i of kind number k has the seed [2007, k, i]."""
 
@@ -105,7 +105,7 @@ def run(spec: Spec) -> pd.DataFrame:
 
 
 def _correlations(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Of each row of one with that of the other; 0 where one does not vary."""
+    """How each row correlates with that of the other; 0 where one does not vary."""
     one, other = (x - x.mean(1, keepdims=True) for x in (one, other))
     size = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
     return (one * other).sum(1) / np.where(size > 0, size, 1.0)
