@@ -16,6 +16,11 @@ from mellowmax.planning.batch import Batch
 from mellowmax.planning.batch import fixed_point as of_each
 from mellowmax.planning.evaluate import FixedPolicy
 from mellowmax.planning.implicit import FEW_STATES
+from mellowmax.planning.linear import rule
+from mellowmax.planning.linear.banded import Banded
+from mellowmax.planning.linear.dense import Dense
+from mellowmax.planning.linear.gauss_seidel import GaussSeidel
+from mellowmax.planning.sensitivity import _form
 
 RNG = np.random.default_rng(5)
 LOOKED_AT = RNG.normal(size=(8, 3))
@@ -94,8 +99,18 @@ def test_gradients_are_those_of_solve(softmax):
         assert np.isclose(getattr(by[3], name), expected, most)
 
 
-def test_a_solution_gives_the_same_derivatives_to_numpy():
+@pytest.mark.parametrize("kind", [Dense, Banded, GaussSeidel, None])
+def test_a_solution_gives_the_same_derivatives_to_numpy(kind, monkeypatch):
+    """By each form of the matrix, and by JAX, as on an accelerator."""
     mdp, softmax = awkward(0.99), Mellowmax(3.0)
+    if kind is not Dense:
+        monkeypatch.setattr(rule, "FEW_STATES", 0)
+    if kind is GaussSeidel:
+        monkeypatch.setattr("mellowmax.planning.sensitivity.direct_form", lambda mdp: None)
+    if kind is None:
+        monkeypatch.setattr("mellowmax.planning.sensitivity._form", lambda mdp: None)
+    else:
+        assert isinstance(_form(mdp), kind)
     moved = solve(mdp, softmax, tolerance=1e-12).vjp(LOOKED_AT)
     with jax.enable_x64(True):
         by = gradient(mdp.rewards, mdp.probabilities, mdp.discount, softmax, mdp)
@@ -105,10 +120,25 @@ def test_a_solution_gives_the_same_derivatives_to_numpy():
         strict=True,
     ):
         assert np.allclose(ours, theirs, rtol=1e-8, atol=1e-8 * np.abs(theirs).max())
-    assert moved.residual < 1e-9
+    assert moved.residual < 1e-11
     assert not moved.rewards[~mdp.available].any()
     with pytest.raises(ValueError, match=r"`q_bar` must have the shape \(8, 3\), got \(3,\)"):
         solve(mdp, softmax).vjp([1, 2, 3])
+
+
+def test_derivatives_by_parameters_of_states_and_priors(monkeypatch):
+    """In main memory and by JAX: with a bonus, which a terminal state has not, and with a prior."""
+    mdp = awkward(0.99)
+    prior = RNG.dirichlet(np.ones(3), 8)
+    for softmax in (LogSumExp(2.0), Mellowmax(np.linspace(1.0, 3.0, 8), prior=prior)):
+        solution = solve(mdp, softmax, tolerance=1e-12)
+        ours = solution.vjp(LOOKED_AT)
+        with monkeypatch.context() as patch:
+            patch.setattr("mellowmax.planning.sensitivity._form", lambda mdp: None)
+            theirs = solution.vjp(LOOKED_AT)
+        for x, y in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+            assert x.shape == y.shape
+            assert np.allclose(x, y, rtol=1e-9, atol=1e-11 + 1e-9 * np.abs(y).max())
 
 
 def test_dense_sparse_and_batched_agree():

@@ -43,7 +43,7 @@ from .methods.derivative import Derivative, exact_derivative, times
 from .methods.linear_systems import bicgstab
 from .problem import Model
 
-__all__ = ["EXACT", "attached", "in_double", "placed", "solver"]
+__all__ = ["EXACT", "RESTARTS", "SOLVED", "attached", "in_double", "placed", "solver"]
 
 EXACT = 1e-13
 """What BiCGStab leaves of the right side of a system that is solved to rounding."""

@@ -1,9 +1,16 @@
-"""How a solution moves with what it was computed from, for users of NumPy."""
+"""How a solution moves with what it was computed from, for users of NumPy.
+
+With `dv = W (dr + ...)` for the values and `dq = dr + discount P dv`, the weights `q_bar` of the
+action values put `b = discount P^T q_bar` on the values of the states. So the derivative with
+respect to the rewards is `q_bar + W x`, where `x` solves the transposed system of Newton's method,
+`(I - J)^T x = b`, and all others follow from it. On a CPU the form that suits the model solves it
+(`linear`), as it does in `solve`; elsewhere JAX differentiates (`implicit`).
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +23,11 @@ from .._typing import ArrayLike, Floats
 from ..mdp import MDP
 from ..mdp import Model as Arrays
 from ..softmax import Softmax
-from .bellman import action_values
-from .implicit import attached, in_double, placed
+from .arguments import mesh_of
+from .bellman import action_values, worth
+from .implicit import EXACT, RESTARTS, SOLVED, attached, in_double, placed
+from .linear import Form, direct_form, swept_form
+from .problem import Problem
 
 __all__ = ["Sensitivity", "sensitivity"]
 
@@ -53,9 +63,61 @@ def sensitivity(
     given = np.where(mdp.available, given, 0.0)
     checks.finite("q_bar", given)
     keep_compiled_programs()
+    on_cpu = mesh_of(None).devices.flat[0].platform == "cpu"
+    if on_cpu and (form := _form(mdp)):
+        with jax.enable_x64(True), np.errstate(all="ignore"):
+            result = _in_memory(mdp, softmax, form, value, given if converged else given + np.nan)
+            return jax.tree.map(lambda x: np.asarray(x)[()], result)
     with jax.enable_x64(True):
         result = _pulled_back(mdp.model(), softmax, value, given, converged)
         return jax.tree.map(lambda x: np.asarray(x)[()], result)
+
+
+def _form(mdp: MDP) -> Form | None:
+    return direct_form(mdp) or (None if mdp.successors is None else swept_form(mdp))
+
+
+def _in_memory(mdp: MDP, softmax: Softmax, form: Form, value: Floats, q_bar: Floats) -> Sensitivity:
+    problem = Problem.of(mdp, softmax, None)
+    transitions: Any = problem.model.probabilities
+    live, discount = ~mdp.terminal[:, None], mdp.discount
+    means = transitions @ value
+    q: Any = mdp.expected_rewards + discount * means
+    weights = live * problem.placed_softmax.gradient(q, axis=1, where=mdp.allowed)
+    factors = form.factors(weights)
+
+    def arriving(y: Floats) -> Floats:
+        """What each state's value is worth, by all that leads there."""
+        return discount * (transitions.rows.T @ y.reshape(-1))
+
+    b = arriving(q_bar)
+    x, left, size = np.zeros_like(b), b, np.abs(b).max()
+    for _ in range(RESTARTS):
+        x = x + factors.solve(left, transposed=True, left=EXACT)
+        left = b - x + arriving(weights * x[:, None])
+        if not np.abs(left).max() > EXACT * size:
+            break
+    if not np.abs(left).max() <= SOLVED * size:
+        x = x + np.nan
+    y = np.where(live, q_bar + weights * x[:, None], 0.0)
+    after = value if mdp.successors is None else np.append(value, 0.0)[mdp.successors]
+    by_softmax = softmax
+    if jax.tree.leaves(softmax):
+        by_softmax = _by_parameters(softmax, q, mdp.allowed, mdp.terminal, x)
+    residual = np.abs(y - live * (q_bar + weights * arriving(y)[:, None])).max()
+    return Sensitivity(y, discount * y[:, :, None] * after, np.sum(y * means), by_softmax, residual)
+
+
+@jax.jit
+def _by_parameters(
+    softmax: Softmax, q: jax.Array, allowed: jax.Array | None, terminal: jax.Array, x: jax.Array
+) -> Softmax:
+    def value_of(softmax: Softmax) -> jax.Array:
+        return worth(softmax, softmax.value(q, axis=1, where=allowed), terminal)
+
+    _, pull = jax.vjp(value_of, in_double(softmax))
+    (result,) = pull(x)
+    return cast(Softmax, result)
 
 
 @jax.jit

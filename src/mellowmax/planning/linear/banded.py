@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from ..._typing import Floats, Integers
 from ...mdp import MDP
 from .entries import Entries, entries_of
-from .form import Factors, Form
+from .form import LEFT, Factors, Form
 from .transitions import rows_of, states_of
 
 __all__ = ["Banded"]
@@ -117,7 +117,7 @@ class _Factors:
     upper: int
     order: Integers | None
 
-    def solve(self, b: Floats, transposed: bool = False) -> Floats:
+    def solve(self, b: Floats, transposed: bool = False, left: float = LEFT) -> Floats:
         own = b if self.order is None else b[self.order]
         shape = self.lower, self.upper
         x: Floats = lapack.dgbtrs(self.lu, *shape, own, self.pivots, trans=int(transposed))[0]

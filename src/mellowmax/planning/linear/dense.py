@@ -12,7 +12,7 @@ from scipy.linalg import lapack
 from ..._typing import Floats, Integers
 from ...mdp import MDP
 from .entries import Entries, entries_of
-from .form import Factors, Form
+from .form import LEFT, Factors, Form
 
 __all__ = ["Dense"]
 
@@ -72,5 +72,5 @@ class _DenseFactors:
     lu: Floats
     pivots: Integers
 
-    def solve(self, b: Floats, transposed: bool = False) -> Floats:
+    def solve(self, b: Floats, transposed: bool = False, left: float = LEFT) -> Floats:
         return lapack.dgetrs(self.lu, self.pivots, b, trans=int(transposed))[0]

@@ -7,14 +7,21 @@ from typing import ClassVar, Protocol
 
 from ..._typing import Floats
 
-__all__ = ["Factors", "Form"]
+__all__ = ["LEFT", "Factors", "Form"]
+
+LEFT = 1e-2
+"""What a solution may leave of the right side, unless asked otherwise: Newton's next step corrects
+it."""
 
 
 class Factors(Protocol):
     """A matrix `I - J`, ready to solve with."""
 
-    def solve(self, b: Floats, transposed: bool = False) -> Floats:
-        """`x` with `(I - J) x = b`, or with `(I - J)^T x = b`."""
+    def solve(self, b: Floats, transposed: bool = False, left: float = LEFT) -> Floats:
+        """`x` with `(I - J) x = b`, or with `(I - J)^T x = b`.
+
+        A form that is not exact may leave that part of `b`.
+        """
         ...
 
 

@@ -32,14 +32,12 @@ from scipy.sparse.linalg import splu
 from ..._common.private_names import rows_in_place
 from ..._typing import Floats, Integers
 from .entries import Entries, row_starts
-from .form import Form
+from .form import LEFT, Form
 
 __all__ = ["GaussSeidel", "Pattern", "SlowError", "Sweeps", "Triangle", "bicgstab"]
 
 Indices: TypeAlias = npt.NDArray[np.integer[Any]]
 
-LEFT = 1e-2
-"""What BiCGSTAB leaves of the right side, unless asked otherwise: the next step corrects it."""
 MOST_STEPS = 300
 """The most steps of BiCGSTAB for a system."""
 FEW_STEPS = 2
@@ -144,7 +142,7 @@ class Sweeps:
             SlowError: where that takes too many steps.
         """
         if transposed:
-            return self._transposed().solve(b, left=left)
+            return self._transposed.solve(b, left=left)
         x, done = bicgstab(self.product, self.swept, b, left, self.most_steps)
         if not done and self.most_steps < MOST_STEPS:
             raise SlowError
@@ -162,6 +160,7 @@ class Sweeps:
         self.up(backwards)
         return backwards[::-1]
 
+    @functools.cached_property
     def _transposed(self) -> Sweeps:
         matrix = self.matrix.T.tocsr()
         matrix.sort_indices()
