@@ -31,6 +31,8 @@ SECTIONS = {
     "The two-state MDP": "mellowmax.environments.two_state",
     "The multi-passenger taxi": "mellowmax.environments.taxi",
     "Acrobot": "mellowmax.environments.acrobot",
+    "CartPole": "mellowmax.environments.cartpole",
+    "Mountain Car": "mellowmax.environments.mountain_car",
     "Lunar Lander": "mellowmax.environments.lunar_lander",
     "Environments in Gymnasium": "mellowmax.environments.gymnasium",
     "Environments of gymnax": "mellowmax.environments.gymnax",

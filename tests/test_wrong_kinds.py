@@ -31,7 +31,17 @@ from mellowmax import (
     properties,
     report,
 )
-from mellowmax.environments import acrobot, fleet, gymnax, lunar_lander, tabular, taxi, two_state
+from mellowmax.environments import (
+    acrobot,
+    cartpole,
+    fleet,
+    gymnax,
+    lunar_lander,
+    mountain_car,
+    tabular,
+    taxi,
+    two_state,
+)
 from mellowmax.environments import gymnasium as of_gymnasium
 from mellowmax.planning import batch
 
@@ -171,6 +181,8 @@ def of_games():
 
 def of_environments():
     yield acrobot.params, {}
+    yield cartpole.params, {}
+    yield mountain_car.params, {}
     yield lunar_lander.params, {}
     yield tabular.params, {"mdp": mdp.two_state()}
     yield tabular.cumulative, {"probabilities": POLICY}

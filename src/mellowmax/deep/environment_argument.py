@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._common import checks
 from .._common.evaluation import MAX_STEPS
-from ..environments import acrobot, lunar_lander, tabular
+from ..environments import acrobot, cartpole, lunar_lander, mountain_car, tabular
 from ..mdp import MDP
 from .environment import (
     FunctionalEnvironment,
@@ -25,7 +26,8 @@ __all__ = ["Environment", "environment_of"]
 LUNAR_LANDER = "mellowmax/LunarLander-v0"
 """The one id that stands for pure functions: its landers fly together in one program."""
 Environment: TypeAlias = (
-    "tabular.Params | lunar_lander.Params | acrobot.Params | MDP | str | "
+    "tabular.Params | lunar_lander.Params | acrobot.Params | cartpole.Params | "
+    "mountain_car.Params | MDP | str | "
     "Callable[[], gymnasium.Env[Any, Any]] | "
     "FunctionalEnvironment | GymnasiumEnvironment | VectorEnvironment | Rollouts"
 )
@@ -63,9 +65,10 @@ def environment_of(
         environment = lunar_lander.params()
     if isinstance(environment, lunar_lander.Params):
         return FunctionalEnvironment(lunar_lander, environment, limit)
-    if isinstance(environment, acrobot.Params):
-        limit = acrobot.MAX_STEPS if max_steps is None else max_steps
-        return FunctionalEnvironment(acrobot, environment, limit)
+    if isinstance(environment, acrobot.Params | cartpole.Params | mountain_car.Params):
+        module = sys.modules[type(environment).__module__]
+        own = module.MAX_STEPS if max_steps is None else max_steps
+        return FunctionalEnvironment(module, environment, own)
     if isinstance(environment, MDP):
         environment = tabular.params(environment)
     if not isinstance(environment, tabular.Params):

@@ -15,7 +15,16 @@ from types import ModuleType
 from .._common.extras import needed_by
 from .._common.gymnasium_ids import register
 
-__all__ = ["acrobot", "gymnax", "lunar_lander", "tabular", "taxi", "two_state"]
+__all__ = [
+    "acrobot",
+    "cartpole",
+    "gymnax",
+    "lunar_lander",
+    "mountain_car",
+    "tabular",
+    "taxi",
+    "two_state",
+]
 
 register()
 
