@@ -77,6 +77,7 @@ bench: install
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/devices.py
 	$(BIN)/python benchmarks/games.py
+	$(BIN)/python benchmarks/inverse.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/deep.py

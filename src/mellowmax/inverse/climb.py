@@ -320,7 +320,7 @@ def _null_space(root: Floats) -> Floats:
     """The directions that a matrix takes to 0, whatever the scales of its columns."""
     scale = np.linalg.norm(root, axis=0)
     scale = np.where(scale > NO_INFORMATION * scale.max(initial=0.0), scale, 1.0)
-    _, values, directions = np.linalg.svd(root / scale)
+    _, values, directions = np.linalg.svd(np.linalg.qr(root / scale, mode="r"))
     small = np.ones(len(directions), np.bool_)
     small[: len(values)] = values <= NO_INFORMATION * max(values.max(initial=0.0), 1e-300)
     basis, _ = np.linalg.qr((directions[small] / scale).T)
