@@ -7,15 +7,19 @@ import itertools
 import re
 from fractions import Fraction
 
+import jax
 import numpy as np
 import pytest
+from jax.sharding import Mesh
 
 from mellowmax import Boltzmann, EpsilonGreedy, LogSumExp, Max, Mellowmax
-from mellowmax.mdp import MDP, chain, two_state
+from mellowmax.mdp import MDP, chain, garnet, two_state
 from mellowmax.planning import NotConvergedError, Status, evaluate, solve
 
 S, A = 4, 3
 """The shape of the random models, which share their compiled programs."""
+MESH = Mesh(np.array(jax.devices("cpu")[:1]), ("states",))
+"""With it there are sweeps alone."""
 
 
 def random_model(rng):
@@ -157,7 +161,9 @@ def test_the_bounds_hold(kind, samples):
         mdp = random_model(rng)
         softmax = kind(rng.random() if kind is EpsilonGreedy else 10 ** rng.uniform(-1, 1.5))
         tolerance = 10 ** rng.uniform(-10, 0)
-        solution = solve(mdp, softmax, average=True, tolerance=tolerance)
+        mesh = MESH if seed % 2 else None
+        solution = solve(mdp, softmax, average=True, tolerance=tolerance, mesh=mesh)
+        assert (solution.method == "newton") is (mesh is None)
         gain, bias = exact(mdp, softmax)
         assert abs(solution.gain - gain) <= solution.error_bound <= 2 * tolerance
         best, _ = exact(mdp, Max())
@@ -167,6 +173,72 @@ def test_the_bounds_hold(kind, samples):
         if tolerance < 1e-6:
             np.testing.assert_allclose(solution.bias, bias, rtol=0, atol=1e4 * tolerance)
     assert max(ratios) > 0.5
+
+
+def ageing(n):
+    """Kept, a machine ages by a year or fails; repaired it is half as old, or replaced."""
+    s = np.arange(n)
+    fails = 0.001 + 0.05 * s / n
+    old, half, new = np.minimum(s + 1, n - 1), s // 2, np.zeros(n, int)
+    successors = np.stack([[old, new], [half, old], [new, new + 1]]).transpose(2, 0, 1)
+    chances = np.array(
+        [[1 - fails, fails], [0 * s + 0.9, 0 * s + 0.1], [0 * s + 0.95, 0 * s + 0.05]]
+    )
+    rewards = np.stack([1 - s / n - 20 * fails, -2 - s / n, 0 * s - 10], 1)
+    return MDP(successors, chances.transpose(2, 0, 1), rewards, 0.9)
+
+
+def drifting(n):
+    """Up, or back by 30: some policies have two sets of states that they never leave."""
+    s = np.arange(n)
+    up, back = np.minimum(s[:, None] + [1, 2], n - 1), np.maximum(s[:, None] - [30, 29], 0)
+    rewards = np.stack([1 - (s / n) ** 2, 0.6 - (s / n) ** 2], 1)
+    return MDP(np.stack([up, back], 1), np.broadcast_to([0.7, 0.3], (n, 2, 2)), rewards, 0.9)
+
+
+def scattered(n):
+    """A walk on a grid, up and down or to the sides, whose states are numbered at random."""
+    number = np.random.default_rng(0).permutation(n * n).reshape(n, n)
+    steps = [[np.roll(number, by, axis) for by in (1, -1)] for axis in (0, 1)]
+    successors = np.empty((n * n, 2, 2), int)
+    successors[number] = np.moveaxis(steps, (0, 1), (2, 3))
+    chances = np.broadcast_to([[0.7, 0.3], [0.6, 0.4]], (n * n, 2, 2))
+    return MDP(
+        successors, chances, np.stack([number.ravel() == 0, 0 * number.ravel()], 1) - 0.5, 0.9
+    )
+
+
+@pytest.mark.parametrize(
+    ("mdp", "why"),
+    [
+        (drifting(300), "small, with 300 states"),
+        (drifting(3000), "banded"),
+        (ageing(3000), "Gauss-Seidel"),
+        (garnet(1000, 3, 4, seed=0), "sweeps were enough"),
+        (scattered(40), "Gauss-Seidel"),
+    ],
+    ids=["dense", "banded", "swept", "mixing", "scattered"],
+)
+@pytest.mark.parametrize("softmax", [Max(), Mellowmax(5.0), LogSumExp(1.0)], ids=str)
+def test_the_equation_of_gain_and_bias_holds(mdp, why, softmax):
+    """`g + h = f(r + P h)` proves the gain, by whatever method it was found."""
+    solution = solve(mdp, softmax, average=True, tolerance=1e-9)
+    assert why in solution.reason
+    transitions, rewards = mdp.to_scipy()
+    q = rewards + (transitions @ solution.bias).reshape(rewards.shape)
+    change = softmax.value(q) - solution.bias
+    assert np.ptp(change) <= 2.1e-9
+    assert abs(change - solution.gain).max() <= 1.1e-9
+    np.testing.assert_allclose(q - solution.gain, solution.q, rtol=0, atol=1e-8)
+    assert solution.bias[0] == 0
+
+
+def test_sweeps_take_over_where_steps_lead_astray(monkeypatch):
+    monkeypatch.setattr("mellowmax.planning.average_reward.newton.ASTRAY", 0.0)
+    solution = solve(chain(20), Max(), average=True, history=True)
+    assert (solution.method, solution.converged) == ("relative value iteration", True)
+    assert solution.reason == "Newton's method did not converge"
+    assert len(solution.history) == solution.iterations
 
 
 def test_the_gain_is_the_limit_of_discounted_values():
@@ -200,15 +272,19 @@ def test_a_chain_that_goes_round_in_circles():
 
 
 def test_how_a_solve_ends():
-    solution = solve(chain(50), Max(), average=True, max_iterations=3, throw=False, history=True)
-    assert solution.status is Status.OUT_OF_ITERATIONS
-    assert len(solution.history) == solution.iterations == 3
-    assert solution.gain - solution.error_bound <= 1.0
-    with pytest.raises(NotConvergedError, match="relative value iteration under Max"):
-        solve(chain(50), Max(), average=True, max_iterations=3)
+    exact = solve(chain(50), Max(), average=True, tolerance=1e-12)
+    for mesh, name in ((None, "newton"), (MESH, "relative value iteration")):
+        options = {"average": True, "max_iterations": 3, "mesh": mesh}
+        solution = solve(chain(50), Max(), **options, throw=False, history=True)
+        assert solution.status is Status.OUT_OF_ITERATIONS
+        assert len(solution.history) == solution.iterations == 3
+        assert solution.residual <= solution.history.min() + 1e-15
+        assert abs(solution.gain - exact.gain) <= solution.error_bound
+        with pytest.raises(NotConvergedError, match=f"{name} under Max"):
+            solve(chain(50), Max(), **options)
     seen = []
     stopped = solve(
-        chain(3000, success=0.6), Max(), average=True, throw=False, tolerance=1e-15,
+        chain(3000, success=0.6), Max(), average=True, throw=False, tolerance=1e-15, mesh=MESH,
         callback=lambda progress: seen.append(progress.iterations) or len(seen) == 2,
     )  # fmt: skip
     assert stopped.status is Status.STOPPED

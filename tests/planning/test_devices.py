@@ -80,8 +80,9 @@ for name, softmax, method in cases:
     }
     results.append(result)
 for extra in ({"horizon": 4, "final": np.arange(11.0)}, {"average": True}):
+    single = Mesh(np.array(jax.devices()[:1]), ("states",))  # not main memory
     one, many = (
-        solve(models["garnet"], EpsilonGreedy(0.2), mesh=m, **extra) for m in (None, mesh)
+        solve(models["garnet"], EpsilonGreedy(0.2), mesh=m, **extra) for m in (single, mesh)
     )
     assert apart(one.q, many.q) <= 1e-13 * abs(one.q).max()
     assert (one.q.shape, one.error_bound) == (many.q.shape, many.error_bound)

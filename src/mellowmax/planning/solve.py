@@ -230,15 +230,16 @@ def solve(
     check_softmax(softmax, mdp)
     assert isinstance(softmax, Softmax)
     devices = _mesh(mesh, method)
+    movable = mesh is None and devices.devices.flat[0].platform == "cpu"
     rule = StoppingRule(tolerance, max_iterations, callback, began)
     if average:
-        return solve_average(mdp, softmax, rule, throw=throw, history=history, mesh=devices)
+        options = {"throw": throw, "history": history, "movable": movable}
+        return solve_average(mdp, softmax, rule, mesh=devices, **options)
     mdp.check_ends()
     if method == "in-place" and isinstance(mdp.probabilities, Operator):
         raise ValueError(f"`method` must be another one for an operator, got {method!r}")
     start = _initial(initial, mdp)
     with jax.enable_x64(True):
-        movable = mesh is None and devices.devices.flat[0].platform == "cpu"
         task = Task(mdp, softmax, devices, movable)
         if method == "auto":
             choice = choose(task, rule, start)

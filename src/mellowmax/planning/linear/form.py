@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 from ..._typing import Floats
 
@@ -30,11 +31,18 @@ class Form(ABC):
 
     exact: ClassVar[bool] = True
     """Are its solutions exact, to rounding?"""
+    discount: float
 
     @property
     @abstractmethod
     def words(self) -> str:
         """What it is called in the reason of a solution."""
+
+    def undiscounted(self) -> Self:
+        """The same for a discount of 1."""
+        result = copy.copy(self)
+        object.__setattr__(result, "discount", 1.0)
+        return result
 
     @abstractmethod
     def factors(self, weights: Floats) -> Factors:
