@@ -6,7 +6,7 @@ Arguments are checked here, once. An error says the argument, the rule, and what
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from .._typing import Array, ArrayLike, ArrayT, Key, Mask, Namespace, Numbers, S
 from .libraries.tracing import as_number, is_symbol, truth
 
 __all__ = [
+    "Call",
     "array_if_lists",
     "beside",
     "broadcast",
@@ -38,6 +39,19 @@ __all__ = [
     "in_one_library",
     "truth_values",
 ]
+
+
+class Call(NamedTuple):
+    """The arguments of an operator or a policy, nearly as its caller passed them."""
+
+    q: Any
+    parameter: Any
+    name: str
+    """What the parameter is called."""
+    axis: Any
+    where: Any
+    prior: Any
+    keepdims: bool = False
 
 
 def check_parameter(

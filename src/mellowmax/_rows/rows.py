@@ -6,6 +6,7 @@ result goes back to the caller's shape, dtype and device.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
@@ -15,8 +16,9 @@ from array_api_compat import array_namespace, device, is_array_api_obj
 
 from .._common.checks import unmasked
 from .._common.shown import shown
-from .._typing import Array, ArrayLike, ArrayT, Mask, Namespace, Numbers, Parameter, Prior, Shape
+from .._typing import Array, ArrayT, Mask, Namespace, Numbers, Parameter, Prior, Shape
 from .arguments import (
+    Call,
     array_if_lists,
     beside,
     broadcast,
@@ -49,17 +51,20 @@ def reduce_rows(
 
     `name` is that of the parameter.
     """
-
-    def of_any(q: ArrayLike, parameter: Parameter) -> Array:
-        rows = _Rows(q, parameter, name, axis, where, prior)
-        result = rows.xp.reshape(rows.apply(function), rows.shape)
-        return rows.xp.expand_dims(result, axis=rows.axis) if keepdims else result
-
     q, where, prior = array_if_lists(q), truth_values(where), _prior_array(prior)
-    result = small_batch.answer(function.quick, q, parameter, axis, where, prior, of_any, keepdims)
+    call = Call(q, parameter, name, axis, where, prior, keepdims)
+    general = functools.partial(_reduced, function)
+    result = small_batch.answer(function.quick, call, general)
     if result is None:
-        result = of_any(q, parameter)
+        result = general(call)
     return cast(ArrayT, result if result.ndim else result[()])  # NumPy's own give a scalar here
+
+
+def _reduced(function: RowFunction, call: Call) -> Array:
+    """One number for each row, by the general path."""
+    rows = _Rows(call)
+    result = rows.xp.reshape(rows.apply(function), rows.shape)
+    return rows.xp.expand_dims(result, axis=rows.axis) if call.keepdims else result
 
 
 def map_rows(
@@ -76,15 +81,18 @@ def map_rows(
 
     `name` is that of the parameter.
     """
-
-    def of_any(q: ArrayLike, parameter: Parameter) -> Array:
-        rows = _Rows(q, parameter, name, axis, where, prior)
-        actions_last = rows.xp.reshape(rows.apply(function), (*rows.shape, rows.n_actions))
-        return move_axis(rows.xp, actions_last, -1, rows.axis)
-
     q, where, prior = array_if_lists(q), truth_values(where), _prior_array(prior)
-    result = small_batch.answer(function.quick, q, parameter, axis, where, prior, of_any)
-    return cast(ArrayT, of_any(q, parameter) if result is None else result)
+    call = Call(q, parameter, name, axis, where, prior)
+    general = functools.partial(_mapped, function)
+    result = small_batch.answer(function.quick, call, general)
+    return cast(ArrayT, general(call) if result is None else result)
+
+
+def _mapped(function: RowFunction, call: Call) -> Array:
+    """One number for each action, by the general path."""
+    rows = _Rows(call)
+    actions_last = rows.xp.reshape(rows.apply(function), (*rows.shape, rows.n_actions))
+    return move_axis(rows.xp, actions_last, -1, rows.axis)
 
 
 def move_axis(xp: Namespace, x: Array, source: int, target: int) -> Array:
@@ -111,15 +119,8 @@ class _Rows:
         counted: the actions that count, as a mask or as the weights of a prior; None for all.
     """
 
-    def __init__(
-        self,
-        q: ArrayLike,
-        parameter: Parameter,
-        name: str,
-        axis: int,
-        where: Mask,
-        prior: Prior = None,
-    ) -> None:
+    def __init__(self, call: Call) -> None:
+        q, parameter, name, axis, where, prior, _ = call
         unmasked("q", q)
         unmasked("where", where)
         given = {"q": q, name: parameter, "where": where, "prior": prior}
@@ -178,9 +179,7 @@ class _Rows:
             prior = self._actions_last(prior)
         if mask is not None:
             prior = xp.where(mask, prior, 0.0)
-        with np.errstate(
-            invalid="ignore"
-        ):  # of a row without a weight, for which there is an error
+        with np.errstate(invalid="ignore"):  # a row without a weight is an error, raised below
             prior = prior / xp.max(prior, axis=1, keepdims=True)
             prior = prior / xp.sum(prior, axis=1, keepdims=True)
         prior = xp.where(prior < xp.finfo(prior.dtype).smallest_normal, 0.0, prior)  # NaN stays

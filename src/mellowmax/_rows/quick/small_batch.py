@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..._typing import Array, Bools, DType, Floats, Shape
+from ..arguments import Call
 from ..libraries.tracing import as_number, holds_numbers
 from .formulas import Answer, Gradients, QuickFormula
 from .gaps import Counted
@@ -40,21 +41,16 @@ CHUNK = 1 << 15
 FAINT, FAINT_IN_SINGLE = 2.0**-10, 2.0**-24
 """The least weight of a prior that costs the result none of its digits."""
 
-General: TypeAlias = Callable[[Any, Any], Array]
-"""The general path, as a function of the values and the parameter."""
+General: TypeAlias = Callable[[Call], Array]
+"""The general path."""
 
 
-def answer(
-    formula: QuickFormula | None,
-    q: object,
-    parameter: object,
-    axis: object,
-    where: object,
-    prior: object,
-    general: General,
-    keepdims: bool = False,
-) -> Any:
-    """The result in the caller's library, shape and dtype; None if this path is not for it."""
+def answer(formula: QuickFormula | None, call: Call, general: General) -> Any:
+    """The result in the caller's library, shape and dtype; None if this path is not for the call.
+
+    `general` is needed for second derivatives.
+    """
+    q, parameter, _, axis, where, prior, keepdims = call
     if formula is None or type(axis) is not int or axis != -1:
         return None
     if type(q) is np.ndarray:
@@ -63,7 +59,7 @@ def answer(
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(q, torch.Tensor):
         return None
-    return _of_tensor(formula, q, parameter, where, prior, general, keepdims)
+    return _of_tensor(formula, call, general)
 
 
 def _compute(
@@ -103,7 +99,7 @@ def _compute(
 def _prior(prior: object, q: Floats, mask: Bools | None) -> Floats | None:
     """The weights of a prior `[rows or 1, actions]`, scaled to add up to 1.
 
-    None for arguments that are wrong, and for weights that are faint: beside them digits are lost.
+    None for arguments that are wrong, and for weights so faint that they cost digits.
     """
     if type(prior) is not np.ndarray or prior.dtype.char not in "fd" or prior.ndim > q.ndim:
         return None
@@ -169,17 +165,10 @@ def _laid_out(result: Floats, shape: Shape, keepdims: bool, dtype: DType) -> Flo
     return result.T.astype(dtype, order="C").reshape(shape)
 
 
-def _of_tensor(
-    formula: QuickFormula,
-    q: torch.Tensor,
-    parameter: object,
-    where: object,
-    prior: object,
-    general: General,
-    keepdims: bool,
-) -> torch.Tensor | None:
+def _of_tensor(formula: QuickFormula, call: Call, general: General) -> torch.Tensor | None:
     import torch
 
+    q, parameter, _, _, where, prior, keepdims = call
     on_cpu = q.is_cpu
     if not holds_numbers(q) or not q.numel() or (not on_cpu and q.numel() > MOST_FROM_GPU):
         return None
@@ -201,7 +190,7 @@ def _of_tensor(
     if not on_cpu:
         result = result.to(q.device)
     if differentiated:
-        result = _known().apply(q, parameter, result, known, general)
+        result = _known().apply(q, parameter, result, known, call, general)
     return result
 
 
@@ -219,12 +208,13 @@ def _known() -> type[torch.autograd.Function]:
             parameter: torch.Tensor | float,
             result: torch.Tensor,
             known: Answer,
+            call: Call,
             general: General,
         ) -> torch.Tensor:
             is_tensor = isinstance(parameter, torch.Tensor)
             ctx.save_for_backward(q, parameter if is_tensor else None)
             ctx.number = None if is_tensor else parameter
-            ctx.known, ctx.general = known, general
+            ctx.known, ctx.others, ctx.general = known, call[2:], general
             return result
 
         @staticmethod
@@ -240,17 +230,18 @@ def _known() -> type[torch.autograd.Function]:
                 if d_parameter is not None or not wanted[1]:
                     found = torch.from_numpy(grad_q.T.reshape(q.shape)).to(q.device, q.dtype)
                     total = parameter.new_tensor(d_parameter.sum()) if wanted[1] else None
-                    return found, total, None, None, None
+                    return found, total, None, None, None, None
             inputs = (q, ctx.number if parameter is None else parameter)
             with torch.enable_grad():
-                result = ctx.general(*inputs)
+                result = ctx.general(Call(*inputs, *ctx.others))
             each = torch.autograd.grad(
                 result,
                 [x for x, is_wanted in zip(inputs, wanted, strict=True) if is_wanted],
                 cotangent,
                 create_graph=torch.is_grad_enabled(),
             )
-            by = iter(each)
-            return (*(next(by) if is_wanted else None for is_wanted in wanted), None, None, None)
+            found = iter(each)
+            first = (next(found) if is_wanted else None for is_wanted in wanted)
+            return (*first, None, None, None, None)
 
     return Known
