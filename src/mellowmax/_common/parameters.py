@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def map_parameters(function: Callable[[Any, int], Any], tree: T) -> T:
-    """The same with `function(parameter, inner)` for each parameter.
+    """The tree with `function(parameter, inner)` in place of each parameter.
 
     `inner` is how many axes an array has behind those of its rows: 1 for a prior, 0 for others.
     """
@@ -33,10 +33,12 @@ def map_parameters(function: Callable[[Any, int], Any], tree: T) -> T:
 
 def parameter_shapes(tree: object) -> list[Shape]:
     """The shapes of the rows that the parameters are for."""
-    shapes = map_parameters(lambda x, inner: _Rows(np.shape(x)[: np.ndim(x) - inner]), tree)
-    return [rows.shape for rows in jax.tree.leaves(shapes, is_leaf=lambda x: isinstance(x, _Rows))]
+    shapes = map_parameters(lambda x, inner: _Leaf(np.shape(x)[: np.ndim(x) - inner]), tree)
+    return [leaf.shape for leaf in jax.tree.leaves(shapes, is_leaf=lambda x: isinstance(x, _Leaf))]
 
 
-class _Rows:
+class _Leaf:
+    """A shape that is a leaf of a tree, where a tuple would be a branch."""
+
     def __init__(self, shape: Shape) -> None:
         self.shape = shape

@@ -3,7 +3,7 @@
 A learner's parameters may be arrays. They broadcast to a grid of settings, and each setting has the
 same numbered runs. In a batch the runs stand in a row: all of the first setting, all of the second,
 and so on. A run's random numbers come from the key of its setting, folded with the number of the
-run, so what a run does never depends on the runs beside it.
+run, so what a run does never depends on other runs.
 """
 
 from __future__ import annotations

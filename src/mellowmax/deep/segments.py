@@ -14,7 +14,7 @@ __all__ = ["Segment", "generalised_advantages"]
 
 
 class Segment(NamedTuple):
-    """`T` steps of `E` environments, of one run; what comes of them is in order.
+    """`T` steps of `E` environments, of one run, in order.
 
     Episodes begin and end anywhere in a segment. The next observation of a step is the one that it
     led to, also where the episode ended with it and the next step belongs to another.

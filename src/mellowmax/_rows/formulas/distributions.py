@@ -1,8 +1,8 @@
 """The policies, and their logarithms, as functions of rows: one probability for each action.
 
-Some are also gradients of operators: the greedy policy that of the maximum, the uniform one that of
-the mean, the epsilon-greedy one that of its own operator, Boltzmann's that of mellowmax and of
-log-sum-exp, and sparsemax that of its own.
+Some are also gradients of operators: the greedy policy of the maximum, the uniform one of the mean,
+Boltzmann's of mellowmax and of log-sum-exp, and those of epsilon-greedy and of sparsemax of their
+own operators.
 
 Mellowmax's policy is Boltzmann's too, at an inverse temperature of each row's own (`temperature`).
 """

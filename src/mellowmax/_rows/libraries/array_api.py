@@ -60,7 +60,7 @@ def iterate(
     """Apply `step: state -> (state, done)` until `done` everywhere, about `limit` times at most.
 
     A state that is done must bear further steps: rows end at different times. Under JAX a row stays
-    as it is once it is done, so that its last digit does not depend on the rows beside it.
+    as it is once it is done, so that its last digit does not depend on other rows.
     """
     if knows(xp, IN_KERNEL):
         return pallas.iterate(xp, step, state, limit)

@@ -33,7 +33,7 @@ __all__ = ["EpisodePlayer", "OwnEpisodes", "go_on", "learn_in_between"]
 
 AT_A_TIME = 256
 """How many lanes learn side by side. On an accelerator matrix products round differently for other
-numbers of lanes, and a run must learn the same whatever runs are beside it. The numbers of this
+numbers of lanes, and a run must learn the same whatever other runs there are. The numbers of this
 many lanes also fit into its cache."""
 
 

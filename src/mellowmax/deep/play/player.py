@@ -38,7 +38,7 @@ __all__ = [
 
 WIDTH = 32
 """The number of lanes on a CPU, even where some have no run. Matrix products and exponentials round
-differently at other widths, and a run must give the same numbers whatever runs are beside it."""
+differently at other widths, and a run must give the same numbers whatever other runs there are."""
 EVERY_LANE = np.arange(WIDTH, dtype=np.int32)
 LAUNCHED_AT_ONCE: dict[str, str | int] = {
     "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,"
