@@ -13,12 +13,16 @@ import dataclasses
 from collections.abc import Sequence
 from importlib import resources
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..._common import checks
-from ..._typing import Floats, Integers
+from ..._typing import ArrayLike, Floats, Integers
 from ...mdp import MDP
+from ...softmax import LogSumExp
 from ..demonstrations import Demonstrations
+from ..likelihood import Environment, Question, environments_of, seen_from
 from ..rewards import Linear
 
 __all__ = ["Zurcher", "zurcher"]
@@ -41,6 +45,34 @@ class Zurcher:
     """The parameters are the cost of a replacement and 1000 times that of a bin of mileage."""
     increments: Integers
     """How often the mileage rose by 0, 1, 2, ... bins in a month."""
+
+    _rises: Integers = dataclasses.field(repr=False)
+    """`[N]`, by how many bins the mileage rose before each decision."""
+
+    def standard_errors(self, parameters: ArrayLike, model: object = None) -> Floats:
+        """`[2]`, the standard errors of Rust's tables, for the estimates of `fit`.
+
+        They are those of the full likelihood, in which the probabilities of the increments are
+        estimated from the same months, by outer products of its gradients; those of an `Estimate`
+        take the probabilities as known.
+
+        Args:
+            parameters: the estimates.
+            model: what was fitted, as in `fit`; None for log-sum-exp.
+
+        Examples:
+            >>> from mellowmax import LogSumExp
+            >>> from mellowmax.inverse import fit
+            >>> buses = zurcher([4])
+            >>> found = fit(buses.mdp, buses.demonstrations, buses.reward, LogSumExp(1.0))
+            >>> print(buses.standard_errors(found.parameters).round(3))
+            [1.582 0.639]
+        """
+        theta = checks.numbers("parameters", parameters)
+        checks.finite("parameters", theta)
+        if theta.shape != (2,):
+            raise ValueError(f"`parameters` must be the 2 estimates, got the shape {theta.shape}")
+        return _errors(self, theta, LogSumExp(1.0) if model is None else model)
 
     @property
     def log_likelihood_of_increments(self) -> float:
@@ -98,7 +130,34 @@ def zurcher(groups: Sequence[int] = (4,), *, bins: int = 90, discount: float = 0
     successors = np.stack([keep, np.broadcast_to(np.minimum(steps, bins - 1), keep.shape)], 1)
     probabilities = np.broadcast_to(counts / counts.sum(), successors.shape)
     mdp = MDP(successors, probabilities, np.zeros((bins, 2)), discount)
-    return Zurcher(mdp, demonstrations, Linear(_features(bins), ["RC", "theta"]), counts)
+    reward = Linear(_features(bins), ["RC", "theta"])
+    return Zurcher(mdp, demonstrations, reward, counts, np.concatenate(increments))
+
+
+def _errors(buses: Zurcher, theta: Floats, model: object) -> Floats:
+    """The errors by the outer products of the full likelihood's gradients."""
+    question = Question.of(buses.reward, model, None)
+    [_], [seen], [environment] = environments_of(buses.mdp, buses.demonstrations)
+    shares = buses.increments / buses.increments.sum()
+    with jax.enable_x64(True):
+        where = jnp.asarray(np.append(theta, shares[:-1]))  # they sum to 1
+        scores = np.asarray(_scores(where, environment, question))
+    each = scores[seen.states, seen.actions, buses._rises]
+    return np.asarray(np.sqrt(np.diag(np.linalg.inv(each.T @ each))[:2]))
+
+
+@jax.jit
+def _scores(where: jax.Array, environment: Environment, question: Question) -> jax.Array:
+    """`[S, A, rises, k]`, the gradient of the log-probability of an action and the rise before."""
+
+    def log_probability(where: jax.Array) -> jax.Array:
+        shares = jnp.append(where[2:], 1 - jnp.sum(where[2:]))
+        probabilities = jnp.broadcast_to(shares, environment.model.probabilities.shape)
+        model = dataclasses.replace(environment.model, probabilities=probabilities)
+        seen = seen_from(where[:2], dataclasses.replace(environment, model=model), question)
+        return seen.log_policy[..., None] + jnp.log(shares)[None, None]
+
+    return jax.jacfwd(log_probability)(where)
 
 
 def _features(bins: int) -> Floats:
