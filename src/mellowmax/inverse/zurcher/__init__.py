@@ -22,6 +22,7 @@ from ..._typing import ArrayLike, Floats, Integers
 from ...mdp import MDP
 from ...softmax import LogSumExp
 from ..demonstrations import Demonstrations
+from ..demonstrator import DemonstratorModel
 from ..likelihood import Environment, Question, environments_of, seen_from
 from ..rewards import Linear
 
@@ -49,7 +50,9 @@ class Zurcher:
     _rises: Integers = dataclasses.field(repr=False)
     """`[N]`, by how many bins the mileage rose before each decision."""
 
-    def standard_errors(self, parameters: ArrayLike, model: object = None) -> Floats:
+    def standard_errors(
+        self, parameters: ArrayLike, model: DemonstratorModel | None = None
+    ) -> Floats:
         """`[2]`, the standard errors of Rust's tables, for the estimates of `fit`.
 
         They are those of the full likelihood, in which the probabilities of the increments are
@@ -134,7 +137,7 @@ def zurcher(groups: Sequence[int] = (4,), *, bins: int = 90, discount: float = 0
     return Zurcher(mdp, demonstrations, reward, counts, np.concatenate(increments))
 
 
-def _errors(buses: Zurcher, theta: Floats, model: object) -> Floats:
+def _errors(buses: Zurcher, theta: Floats, model: DemonstratorModel) -> Floats:
     """The errors by the outer products of the full likelihood's gradients."""
     question = Question.of(buses.reward, model, None)
     [_], [seen], [environment] = environments_of(buses.mdp, buses.demonstrations)
