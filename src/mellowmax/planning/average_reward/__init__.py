@@ -1,8 +1,8 @@
 """The average reward of an endless task, with bounds.
 
-Without a discount the values of an endless task have no limit, but what a step earns on average
-has: the *gain* `g`. What a start in a state earns beyond it in all is the *bias* `h`, which is
-determined up to a constant. With a softmax's operator `f`,
+Without a discount the values of an endless task have no limit, but the average reward of a step has
+one: the *gain* `g`. How much more a start in a state earns in total than the gain of each step is
+the *bias* `h`, which is determined up to a constant. With a softmax's operator `f`,
 
     g + h(s) = f(q(s, .)),    q(s, a) = r(s, a) + sum_t P(t | s, a) h(t).
 
@@ -23,7 +23,7 @@ and the second needs nothing of `f`.
 **Several gains.** A model is *unichain* if every policy comes to the same set of states from
 everywhere. If it is not, the gain may depend on the first state. Two sets of states that nothing
 leaves are found at once (`unichain`). If only some policies have two, and the softmax may choose
-among them, the change of sweeps comes to rest with different numbers, and these are the gains.
+among them, the change of the sweeps settles at different numbers, and these are the gains.
 
 References:
     Puterman (2005), Markov decision processes, chapters 8 and 9. White (1963), Dynamic programming,

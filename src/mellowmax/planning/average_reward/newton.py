@@ -12,17 +12,17 @@ a small probability `e`, it has one, and that solves for both at once:
     (I - (1 - e) W P) d = F - c    has    d = g / e + (the d from above) + O(e),
 
 for any constant `c`, by which `g` gets smaller. The first term is the same for all states, and does
-not matter: no state has to be singled out whose value is to be 0, which would be a bad one if the
-weights hardly ever come there. The last term makes the next step necessary, where `e` is not small
-beside the time in which the chain forgets where it began.
+not matter: no state has to be singled out to have the value 0, a bad choice if the weights hardly
+ever lead there. The last term makes the next step necessary, unless `e` is small compared with the
+rate at which the chain forgets where it began.
 
 The first steps have a larger `e`. If weights come to several sets of states for good, `g` is
 different in each, and `d` is larger the smaller `e` is. Then the next weights leave the sets that
-earn less, if they can, but a very large `d` would leave nothing else of the values.
+earn less, if they can; a very large `d` would drown the other differences of the values.
 
 For convex operators, such as the maximum and mellowmax, and for concave ones the steps converge if
 the systems are solved well enough. Whatever comes out, its bounds follow from one sweep, as
-everywhere here; where the steps do not converge, relative value iteration takes their place.
+everywhere here; where the steps do not converge, relative value iteration is used.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FIRST_END, LAST_END = 1e-2, 1e-10
 """The probability `e` of an end in the first step, and in later ones. After each it is a tenth of
 what it was. With the last one, rounding leaves 6 digits of `d`."""
 ASTRAY = 1e6
-"""A step has gone astray if it makes the change so many times as large as the least one."""
+"""A step has gone astray if it makes the change this many times as large as the smallest so far."""
 
 
 class _LastSweep(NamedTuple):
@@ -66,7 +66,7 @@ class Newton(Iteration):
     """Newton's method in main memory, by NumPy and SciPy."""
 
     form: Form
-    """That of an undiscounted matrix."""
+    """The form of the undiscounted matrix."""
 
     name = "newton"
     sweeps_of_a_step = 10

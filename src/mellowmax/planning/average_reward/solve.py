@@ -1,4 +1,4 @@
-"""The choice of a method, and what one sweep from where it has come to proves.
+"""The choice of a method, and what one sweep proves from where the method ended.
 
 - Without a proof of convergence, without a matrix, and on other devices than one CPU: relative
   value iteration.
@@ -55,7 +55,7 @@ def solve_average(
 ) -> AverageSolution:
     """The gain and the bias: `solve(mdp, softmax, average=True)`, which has the details.
 
-    With `movable`, the mesh is one CPU that nobody asked for, and main memory will do as well.
+    With `movable`, the mesh is the default, one CPU, and main memory will do as well.
     """
     check_never_ends(mdp)
     check_one_closed_set(mdp)
@@ -68,7 +68,7 @@ def solve_average(
 
 
 class _Choice(NamedTuple):
-    """A method, why it was chosen, and what came of it."""
+    """A method, why it was chosen, and the run."""
 
     method: RelativeValueIteration | Newton
     reason: str

@@ -1,8 +1,8 @@
 """Relative value iteration: sweeps of state values that are kept from growing.
 
 The next `h` is `h + 0.9 (d - c)`, with the middle `c` of the change `d` of a sweep. With a whole
-step in the place of 0.9, a chain that returns to a state only after a multiple of two or more steps
-would make `d` go round in circles.
+step instead of 0.9, a chain that returns to a state only after a multiple of two or more steps
+would make `d` repeat itself without end.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ __all__ = ["RelativeValueIteration", "half_range"]
 STEP = 0.9
 """How much of the change of a sweep is taken."""
 LAST_DIGIT = float(np.finfo(np.float64).eps)
-"""Of a number, relative to it."""
+"""The last digit of a number, relative to the number."""
 AT_REST = 1e-9
-"""How much of the range of the change may differ from sweep to sweep where it is at rest."""
+"""The part of the range of the change by which it may still differ from sweep to sweep when it has
+settled."""
 
 
 class _LastChange(NamedTuple):
