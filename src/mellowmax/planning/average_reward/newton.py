@@ -31,6 +31,7 @@ import dataclasses
 import functools
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jax.typing import ArrayLike
 
@@ -77,7 +78,7 @@ class Newton(Iteration):
         """The first sweep, from equal values."""
         return self.begun(problem, np.full(problem.mdp.n_states, initial))
 
-    def begun(self, problem: Problem, x: Any) -> State:
+    def begun(self, problem: Problem, x: ArrayLike) -> State:
         """The state after the first sweep, from the values `x [S]`."""
         state: State = problem.call(_first, None, np.asarray(x))
         return state
@@ -91,7 +92,7 @@ class Newton(Iteration):
         return functools.partial(_steps, self.form)
 
 
-def _first(model: Model, softmax: Softmax, x: Any) -> State:
+def _first(model: Model, softmax: Softmax, x: jax.Array) -> State:
     def step(state: State) -> tuple[State, Any]:
         return _swept(model, softmax, state, x, np.inf, FIRST_END)
 
@@ -120,7 +121,7 @@ def _steps(
 
 
 def _swept(
-    model: Model, softmax: Softmax, state: State, x: Any, least: float, end: float
+    model: Model, softmax: Softmax, state: State, x: jax.Array, least: float, end: float
 ) -> tuple[State, Any]:
     """The state after a sweep from `x`, and half the range of its change."""
     q: Any = action_values(model, x)
@@ -131,5 +132,5 @@ def _swept(
     return state._replace(x=x, memory=memory), left if left < ASTRAY * least else np.inf
 
 
-def _no_check(state: State, change: Any) -> Check:
+def _no_check(state: State, change: jax.Array) -> Check:
     return Check()

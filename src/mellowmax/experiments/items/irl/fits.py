@@ -29,7 +29,7 @@ __all__ = ["Fits", "Task", "fit_all", "plan"]
 
 WIDTH = 1600  # how many states the fits of a call have, together
 RIDGE = 1e-4
-"""Half of it times the sum of the squares of the rewards is taken off the mean log-likelihood."""
+"""The penalty: half of it times the sum of the squares of the rewards."""
 INNER = 1e-10
 """A sweep that changes no value by more ends value iteration."""
 SWEEPS = 4000
@@ -94,7 +94,9 @@ class Fits:
 # One evaluation, of one fit.
 
 
-def _planned(transitions: Any, discount: Any, rewards: Any, softmax: Softmax) -> Point:
+def _planned(
+    transitions: jax.Array, discount: jax.Array, rewards: jax.Array, softmax: Softmax
+) -> Point:
     """What value iteration from 0 comes to, with a reward for each state."""
     n_states, n_actions, _ = transitions.shape
     of_pairs = jnp.broadcast_to(rewards[:, None], (n_states, n_actions))
@@ -113,7 +115,11 @@ class _Evaluation(NamedTuple):
 
 
 def _evaluate(
-    rewards: jax.Array, transitions: Any, discount: Any, softmax: Softmax, counts: Any
+    rewards: jax.Array,
+    transitions: jax.Array,
+    discount: jax.Array,
+    softmax: Softmax,
+    counts: jax.Array,
 ) -> _Evaluation:
     """The penalised likelihood at some rewards, and where to go from there."""
 
@@ -148,7 +154,12 @@ _ONE_THREAD = {"xla_cpu_multi_thread_eigen": False}
 
 @functools.partial(jax.jit, static_argnums=5, compiler_options=_ONE_THREAD)
 def _evaluate_block(
-    rewards: Any, transitions: Any, discount: Any, softmax: Softmax, counts: Any, shared: bool
+    rewards: jax.Array,
+    transitions: jax.Array,
+    discount: jax.Array,
+    softmax: Softmax,
+    counts: jax.Array,
+    shared: bool,
 ) -> _Evaluation:
     axes = (0, None if shared else 0, None, 0, 0)
     result: _Evaluation = jax.vmap(_evaluate, axes)(
@@ -225,8 +236,10 @@ def _all_blocks(task: Task, rewards: Floats, chosen: Integers) -> _Evaluation:
 
 
 @jax.jit
-def _plan_all(transitions: Any, discount: Any, rewards: Any, softmax: Softmax) -> Any:
-    def one(transitions: Any, rewards: Any, softmax: Softmax) -> Any:
+def _plan_all(
+    transitions: jax.Array, discount: jax.Array, rewards: jax.Array, softmax: Softmax
+) -> Any:
+    def one(transitions: jax.Array, rewards: jax.Array, softmax: Softmax) -> Any:
         point = _planned(transitions, discount, rewards, softmax)
         return point.q, point.converged
 
