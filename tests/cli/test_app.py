@@ -120,7 +120,7 @@ def asked(typed):
         ("solve FrozenLake-v1 --softmax ", set(KINDS)),
         ("solve FrozenLake-v1 --method ", {"auto", *METHODS}),
         ("train CartPole-v1 --softmax m", {"max", "mean", "mellowmax"}),
-        ("train CartPole-v1 --algorithm ", {"reinforce", "dqn"}),
+        ("train CartPole-v1 --algorithm ", {"reinforce", "dqn", "ppo", "sac"}),
         ("reproduce fig2 fig1", {"fig11"}),
         ("reproduce fig2 --scale ", {"quick", "paper"}),
         ("solve ", {"cart/", "lake.npz", "results/"}),
