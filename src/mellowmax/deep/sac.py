@@ -217,7 +217,7 @@ class Sac:
     def _actor_loss(
         self, network: Weights, steps: Transitions, values: jax.Array, alpha: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """What the actor is to make smaller, and the mean entropy of its policy."""
+        """The loss of the actor, and the mean entropy of its policy."""
         policy = self.softmax.policy(jax.vmap(network)(steps.observation))
         entropy = entropy_of(policy).mean()
         return -(policy * values).sum(-1).mean() - alpha * entropy, entropy

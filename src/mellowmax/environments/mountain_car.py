@@ -1,4 +1,4 @@
-"""Gymnasium's MountainCar-v0 as pure JAX functions: a weak car is to get out of a valley.
+"""Gymnasium's MountainCar-v0 as pure JAX functions: a weak car has to get out of a valley.
 
     >>> import jax
     >>> from mellowmax.environments.mountain_car import params, reset, step

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["NORMAL", "picture"]
 
 NORMAL = 1.959963984540054
-"""A normal variable is within so many standard deviations of its mean 95 % of the time."""
+"""A normal variable is within this many standard deviations of its mean 95 % of the time."""
 COLOUR = "#0072B2"
 MOST_NAMES = 30
 """The most names on the axis."""

@@ -38,7 +38,7 @@ _AVERAGED = ("gaussian", "nearest", "coarse line")
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
-    """By the rule in `text`."""
+    """The verdict, by the rule in `text`."""
     shares, compared = tables["shares"], tables["comparisons"].to_dict("records")
     ours = shares[(shares["operator"] == "boltzmann") & (shares["parameter"] == BETA)]
     ours = ours.set_index("problem")

@@ -90,7 +90,7 @@ def _payoffs(game: Game) -> str:
 
 
 def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The two softmaxes side by side, for each game, for each paper, and in all."""
+    """The two softmaxes side by side, for each game, for each paper, and in total."""
     whole = pd.concat(cells.values(), ignore_index=True)
     sides = []
     for name in _SOFTMAXES:

@@ -65,7 +65,7 @@ def decided(zs: Mapping[str, float]) -> bool | Literal["mixed"] | None:
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
-    """By the rule in `text`."""
+    """The verdict, by the rule in `text`."""
     whole = tables["totals"]
     fresh, seen = whole[whole["fresh"]], whole[~whole["fresh"]]
     zs = {model: _z(fresh, model) for model in MODELS}

@@ -105,14 +105,14 @@ def run(spec: Spec) -> pd.DataFrame:
 
 
 def _correlations(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """How each row correlates with that of the other; 0 where one does not vary."""
+    """The correlation of each row with the same row of the other; 0 where one does not vary."""
     one, other = (x - x.mean(1, keepdims=True) for x in (one, other))
     size = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
     return (one * other).sum(1) / np.where(size > 0, size, 1.0)
 
 
 def tables(config: Config, cells: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """What each softmax comes to at each parameter, the best parameters, and the comparisons."""
+    """The results of each softmax at each parameter, the best parameters, and the comparisons."""
     fits = pd.concat(cells.values(), ignore_index=True)
     choosing = fits["kind"].map(dict(zip(KINDS, config.choosing, strict=True))) > fits["world"]
     chosen = best_parameters(fits[choosing])

@@ -29,9 +29,9 @@ __all__ = [
 ]
 
 FAILED = 1e-4
-"""A fit fails that ends while another step promises to gain more."""
+"""A fit fails if it ends while another step promises to gain more than this."""
 WITHIN = 1e-3
-"""A fit has come to the best value known when it is within this; it fails if it never is."""
+"""A fit has reached the best known value when it is within this of it; it fails if it never is."""
 BEST = "best"
 """What the tables have in place of a parameter for each softmax's own best one."""
 RIVALS = ("boltzmann", "log-sum-exp")
@@ -65,7 +65,7 @@ def at_best(fits: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
 
 
 def curves_of(fits: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
-    """What becomes of the fits of each softmax, at each parameter and at its best one."""
+    """How the fits of each softmax end, at each parameter and at its best one."""
     every = fits.assign(at=[f"{parameter:g}" for parameter in fits["parameter"]])
     whole = pd.concat([every, best.assign(at=BEST)])
     whole = whole.assign(failing=_failing(whole), log_sweeps=np.log(whole["sweeps"]))
@@ -152,7 +152,8 @@ def _found(worlds: Floats, quantity: str) -> dict[str, Any]:
 def _corrected(table: pd.DataFrame) -> pd.Series[float]:
     """Holm's correction among the claims: the best parameters against Boltzmann's softmax.
 
-    That of no worse is one claim of two parts, both of which must hold: it has the larger p value.
+    To be no worse is one claim of two parts, both of which must hold: it has the larger of their p
+    values.
     """
     mine = (table["at"] == BEST) & (table["rival"] == "boltzmann")
     mine &= table["kind"].isin(["random", GRIDS])

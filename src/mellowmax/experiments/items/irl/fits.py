@@ -60,7 +60,7 @@ class Task(NamedTuple):
 
 @dataclasses.dataclass
 class Fits:
-    """How N fits have ended, and on which way."""
+    """How N fits have ended, and the way there."""
 
     rewards: Floats
     """`[N, S]`, the fitted ones."""
@@ -73,7 +73,7 @@ class Fits:
     evaluations: Integers
     """`[N]`."""
     unconverged: Integers
-    """`[N]`, after how many of them value iteration had not settled."""
+    """`[N]`, the number of evaluations in which value iteration had not settled."""
     history: list[tuple[Floats, Floats]]
     """After each round: the sweeps of each fit so far, and the best value it has had."""
 
@@ -97,7 +97,7 @@ class Fits:
 def _planned(
     transitions: jax.Array, discount: jax.Array, rewards: jax.Array, softmax: Softmax
 ) -> Point:
-    """What value iteration from 0 comes to, with a reward for each state."""
+    """The result of value iteration from 0, with a reward for each state."""
     n_states, n_actions, _ = transitions.shape
     of_pairs = jnp.broadcast_to(rewards[:, None], (n_states, n_actions))
     model = Model(of_pairs, transitions, None, discount, None, np.zeros(n_states, np.bool_))

@@ -19,9 +19,9 @@ MODELS = {"boltzmann": Boltzmann, "mellowmax": Mellowmax, "log-sum-exp": LogSumE
 FALSE = 0.05
 """How often any claim may be found to hold if none does."""
 NOT_STABLE = 0.01
-"""A difference of rates that is certainly smaller is none."""
+"""A difference of rates that is certainly smaller than this counts as none."""
 NOT_EFFICIENT = np.log(1 / 1.1)
-"""A ratio of sweeps that is certainly larger is no gain."""
+"""A ratio of sweeps that is certainly larger than this counts as no gain."""
 WORDS = {"random": "random MDPs", GRIDS: "grids"}
 """The kinds of worlds that the claims are about."""
 _NAMES = {"boltzmann": "Boltzmann's softmax", "log-sum-exp": "log-sum-exp"}
@@ -29,7 +29,7 @@ _PAPER = "a more stable and efficient choice (section 8)"
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
-    """By the rule in `text`."""
+    """The verdict, by the rule in `text`."""
     compared, curves = tables["comparisons"], tables["curves"]
     at_best = compared[compared["at"] == BEST].set_index(["rival", "kind", "quantity"])
     kinds = [kind for kind in WORDS if kind in set(compared["kind"])]

@@ -95,7 +95,7 @@ class Seen(NamedTuple):
     counts: Floats
     """`[N, S, A]`, how often it took each action in each state."""
     held_out: Floats
-    """The same of other paths, on which fits are tried."""
+    """The same counts on other paths, on which fits are tested."""
     converged: Bools
     """`[N]`, did its own sweeps settle? Otherwise it acts on the values after the last one."""
 

@@ -2,8 +2,8 @@
 
 Section 9 of the paper asks for the fixed points of game-playing algorithms with mellowmax. In
 planning there is one, since mellowmax's value is a non-expansion. In a game the policies of the
-players answer each other, and one game is shown here that has several mellowmax equilibria. Beside
-it equilibria are counted in random games, which says how often that happens.
+players answer each other, and one game is shown here that has several mellowmax equilibria.
+Equilibria are also counted in random games, to see how often that happens.
 """
 
 from __future__ import annotations

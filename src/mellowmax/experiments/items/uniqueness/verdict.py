@@ -25,7 +25,7 @@ def changes(answers: pd.DataFrame, softmax: str) -> int:
 
 
 def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
-    """By the rule in `text`."""
+    """The verdict, by the rule in `text`."""
     answers = tables["answers"]
     ours, logit = (changes(answers, name) for name in ("mellowmax", "boltzmann"))
     points = tables["equilibria"].query("softmax == 'mellowmax'")
