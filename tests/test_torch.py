@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 Q = RNG.normal(size=(8, 4))
 ALLOWED = (RNG.random(Q.shape) < 0.6) | (np.arange(4) == 1)
 FILLED = np.where(np.arange(4) == 2, -1e30, Q)
-"""Rows that are not ordinary."""
+"""Rows that the quick formulas do not get right."""
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +46,7 @@ def close(x, y, tolerance=1e-12):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Did the kernels for ordinary rows know the answer? One truth value a question."""
+    """Did the quick formulas know the answer? One truth value a question."""
     answers = []
     ask = small_batch._compute
 
@@ -61,7 +61,7 @@ def asked(monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_small_batches_are_as_right_as_large_ones(dtype, asked):
-    """Rows with and without extremes, against extended precision; nearly half are ordinary."""
+    """Rows with and without extremes, against extended precision; nearly half have none."""
     rng = np.random.default_rng(5)
     compute = adversarial.libraries()
     for i in range(60):
@@ -213,7 +213,7 @@ def test_the_compiler_reads_one_graph():
 
 
 def test_compiled_forwards_and_backwards():
-    """One program, for rows that are ordinary and for others."""
+    """One program, for rows with extreme numbers and for others."""
     compiled = torch.compile(mm.Mellowmax(5.0).log_policy, **FULL)
     for values in (Q, FILLED, np.zeros_like(Q), 1e-9 * Q):
         q = tensor(values, requires_grad=True)

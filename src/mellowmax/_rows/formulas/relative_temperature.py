@@ -209,7 +209,7 @@ def _polished(xp: Namespace, g: Gaps, row: UnitRow, root: Array, target: Array) 
 def search_in_fixed_steps(
     xp: Namespace, q: torch.Tensor, omega: torch.Tensor, counted: torch.Tensor | None
 ) -> Array:
-    """The temperature in a program that PyTorch compiles: that of ordinary rows, if all are."""
+    """`search` in a program of PyTorch: the quick one, then a look whether that was enough."""
     import torch
 
     ratio, known = traced_ratio(torch, q.double(), omega[0].double(), counted)

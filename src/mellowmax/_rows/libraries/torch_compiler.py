@@ -5,9 +5,9 @@ arguments. So each function is *allowed in its graph*: it is run with tensors th
 numbers, and what it does with them is compiled and fused with what is around it.
 
 The search for mellowmax's inverse temperature is a loop that ends when the numbers say so. A
-compiled program has the fixed number of steps that ordinary rows need, and then calls the operator
-`mellowmax::temperature`, which looks whether that was enough, and searches with care if not. An
-exported program calls it too: whoever runs one imports mellowmax first.
+compiled program has a fixed number of steps, which nearly all rows need at most, and then calls the
+operator `mellowmax::temperature`, which looks whether that was enough, and searches with care if
+not. An exported program calls it too: whoever runs one imports mellowmax first.
 """
 
 from __future__ import annotations

@@ -7,14 +7,14 @@ whose states lead upwards only, such as life cycles, and those that lead down fr
 such as replacement; for others it is a preconditioner of BiCGSTAB (van der Vorst 1992). The
 branches of all actions that lead from a state to the same one are one entry of the matrix.
 
-**The kernel.** The entries of a triangle have to be taken one after the other. SciPy has no public
-function for that which is fast: `spsolve_triangular` and SuperLU's triangles take two to three
-times as long to solve, and SuperLU ten times as long to set up. XLA takes a hundred times as long
-with a loop over the states, and with levels of states that do not depend on each other it gains
-nothing on a chain, which has as many levels as states. Numba and pyamg are fast, and would be
+**The sweep itself.** The entries of a triangle have to be taken one after the other. SciPy has no
+public function for that which is fast: `spsolve_triangular` and SuperLU's triangles take two to
+three times as long to solve, and SuperLU ten times as long to set up. XLA takes a hundred times as
+long with a loop over the states, and with levels of states that do not depend on each other it
+gains nothing on a chain, which has as many levels as states. Numba and pyamg are fast, and would be
 needed for this alone. SciPy's own product of a sparse matrix and a vector goes through the rows in
-order, and adds to a vector that may be its own factor: then it is the sweep (`private_names`).
-If a version of SciPy no longer does that, SuperLU's triangles are used, which are slower.
+order, and adds to a vector that may be its own factor: then it is the sweep (`private_names`). If a
+version of SciPy no longer does that, SuperLU's triangles are used, which are slower.
 """
 
 from __future__ import annotations
@@ -171,9 +171,9 @@ def _sweep(triangle: Triangle, values: Floats) -> Callable[[Floats], object]:
     """A function that solves `(I - T) x = b` for a triangle, `b` and then `x` in one array."""
     entries = values[triangle.entries]
     n = len(triangle.starts) - 1
-    kernel = rows_in_place()
-    if kernel is not None:
-        return functools.partial(kernel, triangle.starts, triangle.columns, entries)
+    sweep = rows_in_place()
+    if sweep is not None:
+        return functools.partial(sweep, triangle.starts, triangle.columns, entries)
     matrix = csr_array((-entries, triangle.columns, triangle.starts), (n, n)).tolil()
     matrix.setdiag(1.0)
     solve = splu(csc_array(matrix), permc_spec="NATURAL", diag_pivot_thresh=0.0).solve
