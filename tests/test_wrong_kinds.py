@@ -195,6 +195,7 @@ def of_environments():
     yield of_gymnasium.Height2016, {"env": of_gymnasium.TwoState()}
     yield fleet.Fleet, {"environment": "CartPole-v1", "num_envs": 1}
     yield fleet.make_flat, {"environment": "CartPole-v1"}
+    yield fleet.make_discrete, {"environment": "CartPole-v1"}
 
 
 def of_learning():
@@ -328,7 +329,7 @@ ReinforceState Replay Sac SacState SavedPolicy Sensitivity Simulation Solution S
 TabularResult Trace Trainable TrainProgress VectorField Verdict Zurcher
 """
 """Classes whose objects are made here, and only read by a caller."""
-TRACED = {"launch", "move", "named", "observe", "reset", "start", "step"}
+TRACED = {"launch", "legal", "move", "named", "observe", "reset", "start", "step"}
 """Functions of an environment that are compiled: what they are given has no value yet."""
 NO_ARGUMENTS = {"exhibits", "human_play", "main", "taxi"}
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .extras import needed_by
 
@@ -18,11 +19,13 @@ with needed_by("Gymnasium environments", "gymnasium"):
     import gymnasium
     from gymnasium import spaces
 
-__all__ = ["FailedEnvironmentError", "check_batch", "checked", "failure"]
+__all__ = ["MASK", "FailedEnvironmentError", "check_batch", "checked", "failure", "mask_in"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+MASK = "action_mask"
+"""Where the `info` of an environment has the actions that it allows."""
 NUMBERS = "fiub"
 """The kinds of NumPy's dtypes that are real numbers."""
 
@@ -98,6 +101,23 @@ def check_batch(
         array = _array(values)
         if array.shape != whole or array.dtype.kind not in kinds:
             _refuse(f"return {what} that are {words} with the shape {whole}", values)
+
+
+def mask_in(info: dict[str, Any], shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """The actions that an environment allows, of one environment or of many.
+
+    Args:
+        info: the last thing that `reset` and `step` return.
+        shape: of the mask; the last axis is that of the actions.
+
+    Raises:
+        FailedEnvironmentError: unless it says so of each.
+    """
+    given = info.get(MASK)
+    mask = _array(given)
+    if mask.shape != shape or mask.dtype.kind not in "iub" or not np.isin(mask, (0, 1)).all():
+        _refuse(f"give `info['{MASK}']` with {shape[-1]} entries of 0 and 1", given)
+    return mask.astype(np.bool_)
 
 
 def _asked(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:

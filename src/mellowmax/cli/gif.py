@@ -61,9 +61,9 @@ class Film:
         environment: str,
         pictures: Iterator[tuple[npt.NDArray[np.uint8], float]],
     ) -> None:
-        from ..environments.fleet.flatten import make_flat
+        from ..environments.fleet.flatten import make_discrete
 
-        with contextlib.closing(make_flat(environment)) as env:
+        with contextlib.closing(make_discrete(environment)) as env:
             a_second = float(env.metadata.get("render_fps") or 50)
         for name, value in (("SDL_VIDEODRIVER", "dummy"), ("PYGAME_HIDE_SUPPORT_PROMPT", "1")):
             os.environ.setdefault(name, value)  # a file needs no window, and no greeting

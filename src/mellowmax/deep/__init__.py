@@ -31,6 +31,7 @@ with needed_by("mellowmax.deep", "jax"):
     from .episodes import Episodes, Round
     from .evaluate import EvaluateProgress, Evaluation, evaluate, watch
     from .network import HeldTemperature, Network, Policy, mlp
+    from .observation import Seen
     from .ppo import Ppo, PpoState, ppo
     from .progress import TrainProgress
     from .reinforce import Reinforce, ReinforceState, reinforce
@@ -65,6 +66,7 @@ __all__ = [
     "SacState",
     "SavedPolicy",
     "Segment",
+    "Seen",
     "TrainProgress",
     "Trainable",
     "Transitions",

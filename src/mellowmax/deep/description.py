@@ -24,6 +24,7 @@ from .environment import PlayableEnvironment, name_of, observation_of
 from .learner import Learner
 from .log import EpisodeLog
 from .network import HeldTemperature, Mlp
+from .observation import Seen
 from .ppo import Ppo
 from .reinforce import Reinforce
 from .sac import Sac
@@ -104,6 +105,8 @@ def describe(
         "bin": log.bin,
         "solved_return": log.solved_return,
     }
+    if isinstance(observation_of(environment), Seen):
+        text["action_mask"] = True
     known, more = _parts(learners)
     for name, kind in ALGORITHMS.items():
         if isinstance(known, kind):

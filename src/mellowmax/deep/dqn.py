@@ -37,7 +37,7 @@ from .._typing import ArrayLike, PyTree
 from ..softmax import EpsilonGreedy, Max, Softmax
 from .learner import STATIC
 from .network import Policy, mlp
-from .observation import as_shapes, count, vector
+from .observation import as_shapes, unmasked, values_in, vector
 from .optimiser import ADAM, Weights, learning_rate_for, step
 from .replay import Replay, Transitions, learn_when_due
 from .trainable import MakeNetwork, draw, example
@@ -107,15 +107,15 @@ class Dqn:
                 or an example; a number is the size of a vector.
             n_actions: how many actions there are.
         """
-        shapes = as_shapes(observation)
-        network: Weights = draw(self.network, key, shapes, n_actions)
+        seen = as_shapes(observation)
+        network: Weights = draw(self.network, key, seen, n_actions)
         return DqnState(
             network,
             None if self.target is None else network,
             self.optimiser.init(network),
             jnp.uint32(0),
             jnp.bool_(True),
-            Replay.empty(self.capacity, count(shapes)),
+            Replay.empty(self.capacity, seen),
         )
 
     def policy(self, state: DqnState) -> Policy:
@@ -172,13 +172,14 @@ class Dqn:
     def targets(self, state: DqnState, steps: Transitions) -> jax.Array:
         """The targets of the values of the actions taken, `[B]`."""
         network = state.network if state.target is None else state.target
-        next_value = self.softmax.value(jax.vmap(network)(steps.next_observation))
+        values, legal = values_in(network, steps.next_observation)
+        next_value = self.softmax.value(values, where=legal)
         discount = jnp.asarray(DEFAULT if self.discount is None else self.discount, jnp.float32)
         return steps.reward + discount * jnp.where(steps.terminated, 0, next_value)
 
     def loss(self, network: Weights, steps: Transitions, targets: jax.Array) -> jax.Array:
         """The mean Huber loss: half the squared error, and linear for errors beyond `huber`."""
-        values = jax.vmap(network)(steps.observation)
+        values = jax.vmap(network)(unmasked(steps.observation))
         taken = jax.nn.one_hot(steps.action, values.shape[-1], dtype=values.dtype)
         errors = (values * taken).sum(-1) - targets
         clipped = jnp.clip(errors, -self.huber, self.huber)
@@ -247,7 +248,7 @@ def dqn(
         >>> from mellowmax import Mellowmax
         >>> learner = dqn(Mellowmax(5.0), capacity=100)
         >>> state = learner.init(jax.random.key(0), observation=4, n_actions=2)
-        >>> state.target is None, state.replay.rows.shape
+        >>> state.target is None, state.replay.rows["float32"].shape
         (True, (100, 11))
 
     References:

@@ -26,7 +26,7 @@ from .._common.shown import shown
 from .._typing import PyTree
 from .episodes import Round
 from .network import Policy
-from .observation import vector
+from .observation import Seen, as_kept, count, kept, unmasked, vector
 
 if TYPE_CHECKING:
     import gymnasium
@@ -52,6 +52,8 @@ __all__ = [
     "VectorEnvironment",
     "name_of",
     "observation_of",
+    "observe",
+    "shapes_in",
 ]
 
 FUNCTIONS = ("reset", "step", "observe")
@@ -64,6 +66,9 @@ class EnvironmentFunctions(Protocol[StateT, ParamsT]):
     States and parameters are pytrees of any kind. `mellowmax.environments.tabular` is an example.
     There may be a `name` beside the functions, by which checkpoints tell the environment from
     others; the default is the name of the module or type.
+
+    Where not every action is legal, there is a function `legal(state, params)` too. It returns a
+    boolean for each action, and no other action is taken; or None, always, if all are legal.
 
     If `reset` itself takes a step, there may be a function `launch(key)` too. `reset` splits its
     key in two, and returns what `step` makes of `launch(first)` with the `second` key, whatever
@@ -78,8 +83,8 @@ class EnvironmentFunctions(Protocol[StateT, ParamsT]):
     ) -> tuple[StateT, jax.Array, jax.Array]:
         """The next state, the reward, and whether the episode has ended."""
 
-    def observe(self, state: StateT, params: ParamsT, /) -> jax.Array:
-        """The observation of a state, `[D]`."""
+    def observe(self, state: StateT, params: ParamsT, /) -> PyTree:
+        """The observation of a state: an array of any shape, or a tree of arrays."""
 
 
 class FunctionalEnvironment:
@@ -87,8 +92,9 @@ class FunctionalEnvironment:
 
     Args:
         functions: a module or an object with the functions `reset(key, params)`,
-            `step(key, state, action, params)` and `observe(state, params)`. They are compiled, so
-            the object must be hashable and must not change.
+            `step(key, state, action, params)` and `observe(state, params)`, and with
+            `legal(state, params)` where not every action is legal. They are compiled, so the object
+            must be hashable and must not change.
         params: the parameters of the environment, a pytree with a number `n_actions`, and with a
             `discount` if the environment has one.
         max_steps: where an episode is cut off.
@@ -143,7 +149,8 @@ class FunctionalEnvironment:
             raise TypeError(f"`params` must have a number `n_actions`, got {shown(params)}")
         self.n_actions = checks.whole("params.n_actions", params.n_actions, 1)
         self.discount = discount_of(params)
-        self.n_observations = _size_of_observations(functions, params)
+        self.observation = _seen_in(functions, params, self.n_actions)
+        self.n_observations = count(unmasked(self.observation))
 
     @property
     def name(self) -> str:
@@ -152,8 +159,19 @@ class FunctionalEnvironment:
         return f"{own or name_of(self.functions)} {name_of(self.params)}"
 
 
-def _size_of_observations(functions: EnvironmentFunctions[StateT, ParamsT], params: ParamsT) -> int:
-    """The size of an observation, if the functions return what they should.
+def observe(
+    functions: EnvironmentFunctions[StateT, ParamsT], state: StateT, params: ParamsT
+) -> PyTree:
+    """What is seen in a state: the observation, with the legal actions if there are such."""
+    observation = as_kept(functions.observe(state, params))
+    legal = functions.legal(state, params) if hasattr(functions, "legal") else None
+    return observation if legal is None else Seen(observation, legal)
+
+
+def _seen_in(
+    functions: EnvironmentFunctions[StateT, ParamsT], params: ParamsT, n_actions: int
+) -> PyTree:
+    """The shapes of what is seen, if the functions return what they should.
 
     Raises:
         ValueError: for functions that do not. Nothing is compiled.
@@ -161,8 +179,12 @@ def _size_of_observations(functions: EnvironmentFunctions[StateT, ParamsT], para
     key = jax.random.key(0)
     state, observation, step = jax.eval_shape(functools.partial(_step, functions), params, key)
     kinds = ("real floating", "integral", "bool")
-    if len(observation.shape) != 1 or not jnp.isdtype(observation.dtype, kinds):
-        _refuse("observations that are vectors of numbers", observation)
+    leaves = jax.tree.leaves(observation)
+    for leaf in leaves:
+        if not jnp.isdtype(leaf.dtype, kinds):
+            _refuse("observations that are arrays of numbers", leaf)
+    if not leaves:
+        raise ValueError("`environment` must return observations that are arrays, got none")
     if not (isinstance(step, tuple) and len(step) == 3):
         rule = "`environment` must return a state, a reward and `terminated` from `step`"
         raise ValueError(f"{rule}, got {type(step).__name__}")
@@ -175,21 +197,29 @@ def _size_of_observations(functions: EnvironmentFunctions[StateT, ParamsT], para
     if forms[0] != forms[1]:
         rule = "`environment` must return states of one form from `reset` and from `step`"
         raise ValueError(f"{rule}, got {forms[0]} and {forms[1]}")
-    return int(observation.shape[0])
+    seen = jax.eval_shape(functools.partial(observe, functions), state, params)
+    if isinstance(seen, Seen):
+        legal = seen.legal
+        if getattr(legal, "shape", None) != (n_actions,) or legal.dtype != jnp.bool_:
+            rule = f"{n_actions} booleans from `legal`, one for each action"
+            _refuse(rule, legal)
+    return seen
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def _step(
     functions: EnvironmentFunctions[StateT, ParamsT], params: ParamsT, key: jax.Array
-) -> tuple[StateT, jax.Array, tuple[StateT, jax.Array, jax.Array]]:
+) -> tuple[StateT, PyTree, tuple[StateT, jax.Array, jax.Array]]:
     """The state in which an episode begins, its observation, and a step from there."""
     state = functions.reset(key, params)
     observation = functions.observe(state, params)
     return state, observation, functions.step(key, state, jnp.int32(0), params)
 
 
-def _refuse(rule: str, got: jax.Array) -> NoReturn:
-    given = f"{got.dtype} with the shape {got.shape}"
+def _refuse(rule: str, got: object) -> NoReturn:
+    given = type(got).__name__
+    if isinstance(got, jax.ShapeDtypeStruct):
+        given = f"{got.dtype} with the shape {got.shape}"
     raise ValueError(f"`environment` must return {rule}, got {given}")
 
 
@@ -198,12 +228,15 @@ class GymnasiumEnvironment:
 
     Args:
         environment: an id, or a function without arguments that makes an environment. Observations
-            are flattened, and states that are numbers become one-hot.
+            stay as they are, and states that are numbers become one-hot.
         workers: how many processes to spread the environments over; 0 for none but this one.
         max_steps: where an episode is cut off; None for the environment's own limit, or 1000.
+        action_mask: keep to the actions that the environment allows in `info["action_mask"]`, of
+            `reset` and of `step`?
 
     Raises:
         ValueError: for an unknown environment, or one whose actions are not discrete.
+        RuntimeError: for one that fails, or has no such mask.
 
     Examples:
         >>> environment = GymnasiumEnvironment("CartPole-v1")
@@ -217,22 +250,26 @@ class GymnasiumEnvironment:
         *,
         workers: int = 0,
         max_steps: int | None = None,
+        action_mask: bool = False,
     ) -> None:
         with needed_by(name_of(environment), "gymnasium"):
-            from gymnasium.spaces import flatdim
-
-            from ..environments.fleet.flatten import make_flat
+            from ..environments.fleet.flatten import make_discrete
 
         self.environment = environment
         self.workers = checks.whole("workers", workers, 0)
         if max_steps is not None:
             max_steps = checks.whole("max_steps", max_steps, 1)
-        self._make = functools.partial(make_flat, environment)
-        with contextlib.closing(self._make()) as env:
-            self.n_actions = flatdim(env.action_space)
-            self.n_observations = flatdim(env.observation_space)
+        with contextlib.closing(make_discrete(environment)) as env:
+            self.n_actions = int(env.action_space.n)  # type: ignore[attr-defined]
+            legal = self.n_actions if action_mask else None
+            self.observation = shapes_in(env.observation_space, legal)
+            self.n_observations = count(unmasked(self.observation))
             self.discount = discount_of(env)
             own = None if env.spec is None else env.spec.max_episode_steps
+        self._make = functools.partial(make_discrete, environment, action_mask)
+        if action_mask:  # is there one?
+            with contextlib.closing(self._make()) as env:
+                env.reset(seed=0)
         self.max_steps = own or MAX_STEPS if max_steps is None else max_steps
 
     @property
@@ -255,13 +292,14 @@ class VectorEnvironment:
 
     Args:
         make: a function of a count, which makes a vector environment of that many environments. Its
-            observations are arrays, which are flattened, and its actions are discrete and count
-            from 0. It is one of envpool's, or leaves resets to the caller: its `autoreset_mode` is
-            `DISABLED`.
+            observations are arrays, and its actions are discrete and count from 0. It is one of
+            envpool's, or leaves resets to the caller: its `autoreset_mode` is `DISABLED`.
         max_steps: where an episode is cut off; None for the environment's own limit, or 1000.
+        action_mask: as for `GymnasiumEnvironment`.
 
     Raises:
         ValueError: for an environment that is not as above.
+        RuntimeError: for one that fails, or has no mask where one is wanted.
 
     Examples:
         >>> import gymnasium
@@ -278,6 +316,7 @@ class VectorEnvironment:
         make: Callable[[int], gymnasium.vector.VectorEnv[Any, Any, Any]],
         *,
         max_steps: int | None = None,
+        action_mask: bool = False,
     ) -> None:
         with needed_by(name_of(make), "gymnasium"):
             from ..environments.fleet.vector_adapter import VectorAdapter
@@ -286,9 +325,14 @@ class VectorEnvironment:
         self.make = make
         if max_steps is not None:
             max_steps = checks.whole("max_steps", max_steps, 1)
-        self._adapter = VectorAdapter
+        self._adapter = functools.partial(VectorAdapter, masked=action_mask)
         with contextlib.closing(self.fleet(1)) as env:
-            self.n_actions, self.n_observations = env.n_actions, env.n_observations
+            self.n_actions = env.n_actions
+            legal = self.n_actions if action_mask else None
+            self.observation = shapes_in(env.single_observation_space, legal)
+            if action_mask:  # is there one?
+                env.reset(seed=np.zeros(1, np.int32))
+            self.n_observations = count(unmasked(self.observation))
             self.discount = discount_of(env)
             own = env.max_episode_steps
         self.max_steps = own or MAX_STEPS if max_steps is None else max_steps
@@ -375,6 +419,28 @@ PlayableEnvironment: TypeAlias = (
 def observation_of(environment: PlayableEnvironment) -> PyTree:
     """The shapes and dtypes of an observation; of `Rollouts` that do not say, those of a vector."""
     return getattr(environment, "observation", vector(environment.n_observations))
+
+
+def shapes_in(space: gymnasium.Space[Any], legal: int | None) -> PyTree:
+    """The shapes of what is seen, as it is kept.
+
+    Args:
+        space: the space of the observations: boxes, or dicts and tuples of such.
+        legal: of how many actions some may be illegal; None if all are always legal.
+    """
+    from gymnasium import spaces
+
+    def shapes(space: gymnasium.Space[Any]) -> PyTree:
+        if isinstance(space, spaces.Dict):
+            return {name: shapes(part) for name, part in space.spaces.items()}
+        if isinstance(space, spaces.Tuple):
+            return tuple(map(shapes, space.spaces))
+        assert isinstance(space, spaces.Box | spaces.MultiBinary)
+        return jax.ShapeDtypeStruct(space.shape, kept(space.dtype))
+
+    if legal is None:
+        return shapes(space)
+    return Seen(shapes(space), jax.ShapeDtypeStruct((legal,), np.dtype(np.bool_)))
 
 
 def name_of(environment: object) -> str:

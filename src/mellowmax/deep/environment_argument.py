@@ -41,6 +41,7 @@ def environment_of(
     workers: int | None = None,
     *,
     default_workers: int = 0,
+    action_mask: bool = False,
 ) -> PlayableEnvironment:
     """The environment that an argument of `train` or `evaluate` stands for.
 
@@ -49,6 +50,7 @@ def environment_of(
         max_steps: as for `train`.
         workers: as for `train`.
         default_workers: the number of workers if `workers` is None.
+        action_mask: as for `train`.
 
     Raises:
         ValueError: for an argument that does not fit.
@@ -58,6 +60,9 @@ def environment_of(
             if value is not None:
                 rule = f"`{name}` must be None for an environment that has its own"
                 raise ValueError(f"{rule}, got {value!r}")
+        if action_mask:
+            rule = "`action_mask` must be False for an environment that says itself what is legal"
+            raise ValueError(f"{rule}, got True")
         return environment
     limit = checks.whole("max_steps", MAX_STEPS if max_steps is None else max_steps, 1)
     workers = checks.whole("workers", default_workers if workers is None else workers, 0)
@@ -72,8 +77,7 @@ def environment_of(
     if isinstance(environment, MDP):
         environment = tabular.params(environment)
     if not isinstance(environment, tabular.Params):
-        return GymnasiumEnvironment(environment, workers=workers, max_steps=max_steps)
-    if environment.allowed is not None:
-        rule = "`environment` must allow every action in every state"
-        raise ValueError(f"{rule}, got {environment}, which does not")
+        return GymnasiumEnvironment(
+            environment, workers=workers, max_steps=max_steps, action_mask=action_mask
+        )
     return FunctionalEnvironment(tabular, environment, limit)

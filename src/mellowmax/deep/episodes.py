@@ -30,8 +30,9 @@ class Episodes:
     The entries after the end of an episode are padding: no result depends on them.
     """
 
-    observations: jax.Array | npt.NDArray[Any]
-    """`[T, B, D]`: the observation before each action."""
+    observations: PyTree
+    """`[T, B, ...]`: the observation before each action, an array or a tree of arrays; a `Seen`
+    where not every action is legal."""
     actions: jax.Array | npt.NDArray[Any]
     """`[T, B]`"""
     rewards: jax.Array | npt.NDArray[Any]
@@ -75,7 +76,8 @@ class Episodes:
         return self.returns_to_go(discount)
 
     def __repr__(self) -> str:
-        return f"Episodes(observations={self.observations.shape}, actions={self.actions.shape})"
+        shapes = jax.tree.map(np.shape, self.observations)
+        return f"Episodes(observations={shapes}, actions={self.actions.shape})"
 
 
 class Round(NamedTuple):

@@ -25,6 +25,7 @@ from .episodes import Episodes
 from .keys import evaluation_keys
 from .log import EpisodeLog
 from .network import Network, Policy
+from .observation import Seen, in_arrays, unmasked
 from .play import player_of
 from .play.player import WIDTH
 from .trainable import trainable
@@ -62,6 +63,7 @@ def evaluate(
     seed: int | Key = 0,
     max_steps: int | None = None,
     workers: int | None = None,
+    action_mask: bool = False,
     callback: Callable[[EvaluateProgress], None] | None = None,
 ) -> Evaluation:
     """Play episodes with a policy.
@@ -73,6 +75,7 @@ def evaluate(
         seed: a whole number, or a JAX key. No episode of a training is played again.
         max_steps: as for `train`.
         workers: as for `train`.
+        action_mask: as for `train`.
         callback: called with the progress whenever some episodes have been played.
 
     Returns:
@@ -94,7 +97,9 @@ def evaluate(
     episodes = checks.whole("episodes", episodes, 1)
     if callback is not None:
         checks.function("callback", callback, "a function or None")
-    made = environment_of(environment, max_steps, workers, default_workers=cores())
+    made = environment_of(
+        environment, max_steps, workers, default_workers=cores(), action_mask=action_mask
+    )
     _check_sizes(policy, made)
     keys = evaluation_keys(seed, 0, WIDTH)
     player = player_of("episodes", made)
@@ -147,7 +152,7 @@ def _check_sizes(policy: Policy, environment: PlayableEnvironment) -> None:
 
 def _outputs(policy: Policy, environment: PlayableEnvironment) -> object:
     """How many outputs a network of one's own has for an observation; their shape if not [A]."""
-    seen = observation_of(environment)
+    seen = unmasked(observation_of(environment))
     try:
         outputs = jax.eval_shape(policy.network, seen)
     except (TypeError, ValueError) as error:
@@ -158,7 +163,12 @@ def _outputs(policy: Policy, environment: PlayableEnvironment) -> object:
 
 
 def watch(
-    policy: Policy, environment: str, *, seed: int = 0, max_steps: int | None = None
+    policy: Policy,
+    environment: str,
+    *,
+    seed: int = 0,
+    max_steps: int | None = None,
+    action_mask: bool = False,
 ) -> Generator[tuple[npt.NDArray[np.uint8], float]]:
     """Play one episode of a Gymnasium environment, picture by picture.
 
@@ -167,6 +177,7 @@ def watch(
         environment: the id of an environment that can be rendered as an array.
         seed: the seed of the episode and of the actions.
         max_steps: as for `evaluate`.
+        action_mask: as for `evaluate`.
 
     Returns:
         A generator of pictures, `[height, width, 3]`, each with the sum of the rewards up to it.
@@ -177,31 +188,33 @@ def watch(
     policy = _playable(policy)
     checks.instance("environment", environment, str, "the id of a Gymnasium environment")
     seed = checks.whole("seed", seed, 0)
-    made = environment_of(environment, max_steps)
-    from ..environments.fleet.flatten import make_flat
+    made = environment_of(environment, max_steps, action_mask=action_mask)
+    from ..environments.fleet.flatten import make_discrete
 
     _check_sizes(policy, made)
-    with contextlib.closing(make_flat(environment)) as env:
+    with contextlib.closing(make_discrete(environment)) as env:
         modes = env.metadata.get("render_modes", [])
     if "rgb_array" not in modes:
         rule = "`environment` must have the render mode 'rgb_array' to be watched"
         raise ValueError(f"{rule}, got {environment!r} with {modes}")
-    return _pictures(policy, environment, seed, made.max_steps)
+    return _pictures(policy, environment, seed, made)
 
 
 def _pictures(
-    policy: Policy, environment: str, seed: int, max_steps: int
+    policy: Policy, environment: str, seed: int, made: PlayableEnvironment
 ) -> Generator[tuple[npt.NDArray[np.uint8], float]]:
-    from ..environments.fleet.flatten import make_flat
+    from ..environments.fleet.flatten import make_discrete
 
-    with contextlib.closing(make_flat(environment, render_mode="rgb_array")) as env:
+    like = observation_of(made)
+    masked = isinstance(like, Seen)
+    with contextlib.closing(make_discrete(environment, masked, render_mode="rgb_array")) as env:
         act = jax.jit(Policy.act)
         draw = np.random.default_rng([1, seed]).random  # not the numbers that the environment draws
         observation, _ = env.reset(seed=seed)
         total = 0.0
         yield np.asarray(env.render()), total
-        for _ in range(max_steps):
-            action = act(policy, np.float32(draw()), observation.astype(np.float32))
+        for _ in range(made.max_steps):
+            action = act(policy, np.float32(draw()), in_arrays(like, observation))
             observation, reward, terminated, truncated, _ = env.step(int(action))
             total += float(reward)
             yield np.asarray(env.render()), total

@@ -25,7 +25,7 @@ from .._typing import ArrayT, Mask, Namespace, Numbers, Parameter, PyTree
 from ..policies import boltzmann_log_policy, boltzmann_policy, choose, mellowmax_temperature
 from ..softmax import Mellowmax, Softmax
 from . import keys
-from .observation import as_vector, count
+from .observation import as_vector, count, parted
 
 __all__ = ["HeldTemperature", "Mlp", "Network", "Policy", "mlp"]
 
@@ -169,12 +169,14 @@ class Policy(eqx.Module):
         checks.instance("softmax", self.softmax, Softmax, "a Softmax such as Mellowmax(8.0)")
 
     def probabilities(self, observation: PyTree) -> jax.Array:
-        """The probabilities of the actions, `[A]`."""
-        return self.softmax.policy(self.network(observation))
+        """The probabilities of the actions, `[A]`; those of a `Seen` are of its legal actions."""
+        observation, legal = parted(observation)
+        return self.softmax.policy(self.network(observation), where=legal)
 
     def log_probabilities(self, observation: PyTree) -> jax.Array:
         """The logarithms of the probabilities, `[A]`."""
-        return self.softmax.log_policy(self.network(observation))
+        observation, legal = parted(observation)
+        return self.softmax.log_policy(self.network(observation), where=legal)
 
     def act(self, uniform: jax.Array, observation: PyTree) -> jax.Array:
         """The action that a uniform random number in [0, 1) chooses."""

@@ -1,16 +1,74 @@
-"""What an observation is: an array, or a tree of arrays, of fixed shapes and dtypes."""
+"""What is seen before an action: an observation, and the actions that are legal there.
+
+An observation is an array, or a tree of arrays (dicts and tuples of them), of fixed shapes. Each
+array stays as it is, in its own dtype: of a step of MinAtar booleans take a quarter of the memory
+that float32 would. Floating numbers are float32, which networks have, and so are whole numbers of
+64 bits.
+
+Where not every action is legal, what is seen is a `Seen`: the observation with a mask. It takes the
+place of the observation everywhere, in playing, in episodes and replay buffers, and in learning, so
+nothing in between knows of masks; `Policy` and the targets of `dqn` take the two apart.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
 
 from .._typing import PyTree
 
-__all__ = ["as_shapes", "as_vector", "count", "vector"]
+__all__ = [
+    "Seen",
+    "as_kept",
+    "as_shapes",
+    "as_vector",
+    "count",
+    "in_arrays",
+    "kept",
+    "n_bytes",
+    "parted",
+    "unmasked",
+    "values_in",
+    "vector",
+]
+
+
+class Seen(NamedTuple):
+    """An observation with the actions that are legal."""
+
+    observation: PyTree
+    legal: Any
+    """`[A]`, boolean. Where none is legal, as in a terminal state, all are."""
+
+
+def parted(seen: PyTree) -> tuple[PyTree, jax.Array | None]:
+    """One observation, and the mask of the legal actions; None if all are."""
+    if not isinstance(seen, Seen):
+        return seen, None
+    return seen.observation, seen.legal | ~seen.legal.any()
+
+
+def unmasked(seen: PyTree) -> PyTree:
+    """The observation alone."""
+    return seen.observation if isinstance(seen, Seen) else seen
+
+
+def values_in(
+    network: Callable[[PyTree], jax.Array], seen: PyTree
+) -> tuple[jax.Array, jax.Array | None]:
+    """What a network says of many observations, `[B, A]`, and their masks, `[B, A]` or None."""
+
+    def one(seen: PyTree) -> tuple[jax.Array, jax.Array | None]:
+        observation, legal = parted(seen)
+        return network(observation), legal
+
+    return jax.vmap(one)(seen)
 
 
 def vector(size: int) -> jax.ShapeDtypeStruct:
@@ -18,18 +76,44 @@ def vector(size: int) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct((size,), jnp.float32)
 
 
-def as_shapes(observation: int | PyTree) -> PyTree:
-    """The shapes and dtypes of an observation, from those or from an example; a number is the size
-    of a vector.
+def kept(dtype: npt.DTypeLike | None) -> np.dtype[Any]:
+    """The dtype in which an array of an observation is kept."""
+    dtype = np.dtype(dtype)
+    return dtype if dtype.kind in "biu" and dtype.itemsize < 8 else np.dtype(np.float32)
+
+
+def as_kept(seen: PyTree) -> PyTree:
+    """What is seen, in the dtypes in which it is kept."""
+    return jax.tree.map(lambda x: jnp.asarray(x).astype(kept(jnp.asarray(x).dtype)), seen)
+
+
+def in_arrays(like: PyTree, seen: PyTree) -> PyTree:
+    """What Gymnasium environments have returned, in the form and the dtypes of `like`."""
+    if isinstance(like, Seen):
+        legal = seen["legal"].astype(np.bool_)
+        return Seen(in_arrays(like.observation, seen["observation"]), legal)
+    if isinstance(like, jax.ShapeDtypeStruct):
+        return seen.astype(like.dtype)
+    return jax.tree.map(lambda one, x: x.astype(one.dtype), like, seen)
+
+
+def as_shapes(seen: int | PyTree) -> PyTree:
+    """The shapes and dtypes of what is seen, from those or from an example; a number is the size of
+    a vector.
     """
-    if isinstance(observation, int):
-        return vector(observation)
-    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), observation)
+    if isinstance(seen, int):
+        return vector(seen)
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), seen)
 
 
 def count(observation: PyTree) -> int:
     """How many numbers an observation has, from its shapes."""
     return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(observation))
+
+
+def n_bytes(seen: PyTree) -> int:
+    """How many bytes are seen, from their shapes."""
+    return sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(seen))
 
 
 def as_vector(observation: PyTree) -> jax.Array:

@@ -14,9 +14,11 @@ import numpy.typing as npt
 from jax import lax
 
 from .._common import checks
+from .._typing import PyTree
 from ..softmax import EpsilonGreedy, Max, Mean, Softmax
 from .episodes import CHUNK, Episodes
 from .network import Policy
+from .observation import unmasked
 from .optimiser import Weights
 
 __all__ = [
@@ -75,7 +77,7 @@ def normalised(numbers: jax.Array, mask: jax.Array, count: jax.Array) -> jax.Arr
 def objective(
     network: Weights,
     softmax: Softmax,
-    observations: jax.Array,
+    observations: PyTree,
     actions: jax.Array,
     advantages: jax.Array,
     divisor: jax.Array,
@@ -89,13 +91,13 @@ def objective(
 
 def error(
     baseline: Weights,
-    observations: jax.Array,
+    observations: PyTree,
     targets: jax.Array,
     mask: jax.Array,
     count: jax.Array,
 ) -> jax.Array:
     """Half the mean squared error of a baseline's predictions, over the `count` steps of a mask."""
-    missed = jnp.where(mask, jax.vmap(baseline)(observations)[:, 0] - targets, 0)
+    missed = jnp.where(mask, jax.vmap(baseline)(unmasked(observations))[:, 0] - targets, 0)
     return (missed * missed).sum() / (2 * count)
 
 
@@ -104,12 +106,10 @@ def _chunks(array: jax.Array | npt.NDArray[Any]) -> jax.Array:
     return jnp.reshape(array, (-1, CHUNK * array.shape[1], *array.shape[2:]))
 
 
-def in_chunks(
-    function: Callable[[jax.Array], jax.Array], array: jax.Array | npt.NDArray[Any]
-) -> jax.Array:
-    """A function of `[CHUNK * B, ...]` applied to `[T, B, ...]`."""
-    result = lax.map(function, _chunks(array))
-    return result.reshape(*array.shape[:2], *result.shape[2:])
+def in_chunks(function: Callable[[PyTree], jax.Array], arrays: PyTree) -> jax.Array:
+    """A function of arrays `[CHUNK * B, ...]` applied to arrays `[T, B, ...]`."""
+    result = lax.map(function, jax.tree.map(_chunks, arrays))
+    return result.reshape(*jax.tree.leaves(arrays)[0].shape[:2], *result.shape[2:])
 
 
 def _sum(array: jax.Array) -> jax.Array:
@@ -122,7 +122,7 @@ def sum_of_gradients(
     objective: Callable[..., jax.Array],
     network: Weights,
     lengths: jax.Array | npt.NDArray[Any],
-    *data: jax.Array | npt.NDArray[Any],
+    *data: PyTree,
 ) -> Weights:
     """The gradient of a sum over steps, added up some steps at a time.
 
@@ -130,13 +130,16 @@ def sum_of_gradients(
         objective: a function of the network and of rows of the data; it is summed over all rows.
         network: what it is differentiated with respect to.
         lengths: the lengths of the episodes. Steps after the longest one are left out.
-        data: arrays `[T, B, ...]`.
+        data: arrays `[T, B, ...]`, or trees of them.
     """
     steps = STEPS if jax.default_backend() == "cpu" else ACCELERATOR_STEPS
 
     def add(i: jax.Array, total: Weights) -> Weights:
-        parts = (lax.dynamic_slice_in_dim(x, i * steps, steps) for x in data)
-        rows = (x.reshape(-1, *x.shape[2:]) for x in parts)
+        def rows_of(x: jax.Array) -> jax.Array:
+            part = lax.dynamic_slice_in_dim(x, i * steps, steps)
+            return part.reshape(-1, *part.shape[2:])
+
+        rows = jax.tree.map(rows_of, data)
         return jax.tree.map(jnp.add, total, jax.grad(objective)(network, *rows))
 
     return lax.fori_loop(0, -(-lengths.max() // steps), add, jax.tree.map(jnp.zeros_like, network))

@@ -37,7 +37,7 @@ from ..softmax import Softmax
 from . import keys
 from .learner import STATIC
 from .network import Policy, mlp
-from .observation import as_shapes, vector
+from .observation import as_shapes, unmasked, values_in, vector
 from .optimiser import Weights, learning_rate_for, step
 from .policy_gradient import check_last_layer
 from .segments import Segment, generalised_advantages
@@ -72,7 +72,7 @@ class PpoState(eqx.Module):
 class _Rows(NamedTuple):
     """What is learned from steps, `[B, ...]` each."""
 
-    observation: jax.Array
+    observation: PyTree
     action: jax.Array
     log_probability: jax.Array
     """The logarithm of the action's probability, when it was taken."""
@@ -159,24 +159,29 @@ class Ppo:
         """The steps of a segment one below the other, with what is to be learned from them."""
         steps = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), segment.steps)
         values, next_values = (
-            jax.vmap(state.critic)(x)[:, 0].reshape(segment.ended.shape)
+            jax.vmap(state.critic)(unmasked(x))[:, 0].reshape(segment.ended.shape)
             for x in (steps.observation, steps.next_observation)
         )
         discount = jnp.asarray(DEFAULT if self.discount is None else self.discount, jnp.float32)
         advantages = generalised_advantages(segment, values, next_values, discount, self.trace)
-        log_policy = self.softmax.log_policy(jax.vmap(state.network)(steps.observation))
+        log_policy = self._log_policy(state.network, steps.observation)
         targets = advantages + values
         flat = (x.reshape(-1) for x in (advantages, values, targets))
         return _Rows(steps.observation, steps.action, _taken(log_policy, steps.action), *flat)
 
+    def _log_policy(self, network: Weights, seen: PyTree) -> jax.Array:
+        """The logarithms of the probabilities of all actions, `[B, A]`."""
+        values, legal = values_in(network, seen)
+        return self.softmax.log_policy(values, where=legal)
+
     def _loss(self, networks: tuple[Weights, Weights], rows: _Rows) -> jax.Array:
         """The loss of a minibatch."""
         network, critic = networks
-        log_policy = self.softmax.log_policy(jax.vmap(network)(rows.observation))
+        log_policy = self._log_policy(network, rows.observation)
         ratio = jnp.exp(_taken(log_policy, rows.action) - rows.log_probability)
         centred = rows.advantage - rows.advantage.mean()
         advantage = centred / (jnp.sqrt((centred * centred).mean()) + TINY)
-        value = jax.vmap(critic)(rows.observation)[:, 0]
+        value = jax.vmap(critic)(unmasked(rows.observation))[:, 0]
         return (
             -clipped_objective(ratio, advantage, self.clip)
             + self.value * clipped_error(value, rows.value, rows.target, self.clip)

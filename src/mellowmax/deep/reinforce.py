@@ -37,7 +37,7 @@ from . import keys
 from .episodes import Episodes
 from .learner import STATIC
 from .network import HeldTemperature, Policy, mlp
-from .observation import as_shapes, vector
+from .observation import as_shapes, unmasked, vector
 from .optimiser import ADAM, Weights, learning_rate_for, step
 from .policy_gradient import (
     check_last_layer,
@@ -244,7 +244,8 @@ class Reinforce:
         if self.baseline == "leave-one-out":
             result = result - leave_one_out_mean(result)
         if state.baseline is not None:
-            result = result - in_chunks(jax.vmap(state.baseline), episodes.observations)[..., 0]
+            seen = unmasked(episodes.observations)
+            result = result - in_chunks(jax.vmap(state.baseline), seen)[..., 0]
         result = jnp.where(mask, result, 0)
         if self.normalise:
             result = normalised(result, mask, n_steps(episodes))

@@ -12,6 +12,8 @@ from jax import lax
 
 from .._typing import PyTree
 from .learner import Learner
+from .observation import as_shapes
+from .packing import Packed, Packing
 
 __all__ = ["Replay", "ReplayLearner", "ReplayState", "Transitions", "learn_when_due"]
 
@@ -19,64 +21,82 @@ StateT = TypeVar("StateT", bound="ReplayState")
 
 
 class Transitions(NamedTuple):
-    """Steps in an environment: one, or many with an axis of them first."""
+    """Steps in an environment: one, or many with an axis of them first.
 
-    observation: jax.Array
-    """`[D]`: the observation before the action."""
+    An observation is an array, a tree of arrays, or a `Seen` where not every action is legal.
+    """
+
+    observation: PyTree
+    """The observation before the action."""
     action: jax.Array
     """The number of the action."""
     reward: jax.Array
     """The reward of the step."""
     terminated: jax.Array
     """Did the episode end with this step? False if a limit of steps cut it off."""
-    next_observation: jax.Array
-    """`[D]`: the observation after the action."""
+    next_observation: PyTree
+    """The observation after the action."""
 
 
 class Replay(eqx.Module):
     """The last steps of a run; when it is full, a new step replaces the oldest.
 
     Examples:
-        >>> replay = Replay.empty(capacity=2, n_observations=1)
+        >>> replay = Replay.empty(capacity=2, observation=1)
         >>> for t in range(3):
         ...     observation = jnp.full(1, t, jnp.float32)
         ...     replay = replay.add(Transitions(observation, 0, -1.0, False, observation + 1))
-        >>> print(replay.count, replay.rows[:, 0])
+        >>> print(replay.count, replay.rows["float32"][:, 0])
         3 [2. 1.]
     """
 
-    rows: jax.Array
-    """`[capacity, 2 D + 3]`: the fields of `Transitions` side by side in one array, so that a step
-    is written at once."""
+    rows: Packed
+    """`[capacity, n]` for each dtype: the fields of `Transitions` side by side, so that a step is
+    written at once; actions and `terminated` are float32, as rewards are."""
     count: jax.Array
     """The number of steps added so far, including those that were replaced."""
+    packing: Packing = eqx.field(static=True)
 
     @classmethod
-    def empty(cls, capacity: int, n_observations: int) -> Replay:
-        """A buffer with room for `capacity` steps."""
-        return cls(jnp.zeros((capacity, 2 * n_observations + 3), jnp.float32), jnp.uint32(0))
+    def empty(cls, capacity: int, observation: int | PyTree) -> Replay:
+        """A buffer with room for `capacity` steps.
+
+        Args:
+            capacity: how many steps it can hold.
+            observation: the shapes and dtypes of an observation, or the size of a vector.
+        """
+        number: Any = jax.ShapeDtypeStruct((), jnp.float32)
+        seen = as_shapes(observation)
+        packing = Packing.of(Transitions(seen, number, number, number, seen))
+        return cls(packing.empty(capacity), jnp.uint32(0), packing)
+
+    @property
+    def capacity(self) -> int:
+        """How many steps it can hold."""
+        return len(self.rows["float32"])
 
     def add(self, step: Transitions, counts: jax.Array | bool = True) -> Replay:
         """The buffer with one more step; unchanged if the step does not count."""
-        numbers = (jnp.asarray(x).astype(jnp.float32) for x in step[1:4])
-        row = jnp.concatenate([step.observation, jnp.stack([*numbers]), step.next_observation])
-        capacity = jnp.uint32(len(self.rows))
+        before, *numbers, after = step
+        action, reward, terminated = (jnp.asarray(x).astype(jnp.float32) for x in numbers)
+        row = self.packing.pack(Transitions(before, action, reward, terminated, after))
+        capacity = jnp.uint32(self.capacity)
         index = jnp.where(counts, self.count % capacity, capacity)
+        rows = jax.tree.map(lambda rows, new: rows.at[index].set(new, mode="drop"), self.rows, row)
         # Without the barrier XLA fuses the write into what reads it: done twice, and not in place.
-        rows = lax.optimization_barrier(self.rows.at[index].set(row, mode="drop"))
-        return Replay(rows, self.count + jnp.asarray(counts).astype(jnp.uint32))
+        count = self.count + jnp.asarray(counts).astype(jnp.uint32)
+        return Replay(lax.optimization_barrier(rows), count, self.packing)
 
     def sample(self, key: jax.Array, size: int) -> Transitions:
         """Steps drawn with equal probability and with replacement, `[size, ...]` each.
 
         There must be a step in the buffer.
         """
-        filled = jnp.minimum(self.count, jnp.uint32(len(self.rows))).astype(jnp.int32)
+        filled = jnp.minimum(self.count, jnp.uint32(self.capacity)).astype(jnp.int32)
         chosen = jax.random.randint(key, (size,), 0, filled, jnp.int32)
-        rows = self.rows[chosen]
-        n = (rows.shape[1] - 3) // 2
-        middle = (rows[:, n].astype(jnp.int32), rows[:, n + 1], rows[:, n + 2] != 0)
-        return Transitions(rows[:, :n], *middle, rows[:, n + 3 :])
+        steps: Transitions = self.packing.unpack({name: x[chosen] for name, x in self.rows.items()})
+        action, terminated = steps.action.astype(jnp.int32), steps.terminated != 0
+        return steps._replace(action=action, terminated=terminated)
 
 
 class ReplayState(Protocol):

@@ -44,11 +44,11 @@ from .._rows.arguments import check_parameter
 from .._typing import ArrayLike, PyTree
 from ..policies import choose
 from ..policies import entropy as entropy_of
-from ..softmax import Softmax
+from ..softmax import Mean, Softmax
 from . import keys
 from .learner import STATIC
 from .network import Policy, mlp
-from .observation import as_shapes, count, vector
+from .observation import Seen, as_shapes, parted, unmasked, values_in, vector
 from .optimiser import ADAM, Weights, learning_rate_for, step
 from .policy_gradient import check_last_layer
 from .replay import Replay, Transitions, learn_when_due
@@ -131,7 +131,7 @@ class Sac:
             self.optimiser.init(trained),
             jnp.uint32(0),
             jnp.bool_(True),
-            Replay.empty(self.capacity, count(shapes)),
+            Replay.empty(self.capacity, shapes),
         )
 
     def policy(self, state: SacState) -> Policy:
@@ -150,7 +150,7 @@ class Sac:
             observation: the observation before the action.
         """
         learned = Policy(network, self.softmax).probabilities(observation)
-        evenly = jnp.full_like(learned, 1 / len(learned))
+        evenly = Policy(network, Mean()).probabilities(observation)
         some = jnp.where(step < self.learning_starts, evenly, learned)
         return choose(some, uniform).astype(jnp.int32)
 
@@ -177,7 +177,7 @@ class Sac:
             state.network, steps, values, alpha
         )
         critics = jax.grad(_critic_loss)(state.critics, steps, targets)
-        excess = entropy - self.entropy_target * math.log(values.shape[-1])
+        excess = entropy - self.entropy_target * _log_count(steps.observation, values.shape[-1])
         temperature = excess if self.temperature is None else jnp.zeros_like(excess)
         (network, learned, log_temperature), optimiser = step(
             self.optimiser,
@@ -202,11 +202,16 @@ class Sac:
 
     def targets(self, state: SacState, steps: Transitions) -> jax.Array:
         """The targets of the values of the actions taken, `[B]`."""
-        policy = self.softmax.policy(jax.vmap(state.network)(steps.next_observation))
+        policy = self._policy(state.network, steps.next_observation)
         values = _least(state.averages, steps.next_observation)
         later = (policy * values).sum(-1) + self._alpha(state) * entropy_of(policy)
         discount = jnp.asarray(DEFAULT if self.discount is None else self.discount, jnp.float32)
         return steps.reward + discount * jnp.where(steps.terminated, 0, later)
+
+    def _policy(self, network: Weights, seen: PyTree) -> jax.Array:
+        """The probabilities of all actions, `[B, A]`."""
+        values, legal = values_in(network, seen)
+        return self.softmax.policy(values, where=legal)
 
     def _alpha(self, state: SacState) -> jax.Array:
         """The temperature."""
@@ -218,7 +223,7 @@ class Sac:
         self, network: Weights, steps: Transitions, values: jax.Array, alpha: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         """The loss of the actor, and the mean entropy of its policy."""
-        policy = self.softmax.policy(jax.vmap(network)(steps.observation))
+        policy = self._policy(network, steps.observation)
         entropy = entropy_of(policy).mean()
         return -(policy * values).sum(-1).mean() - alpha * entropy, entropy
 
@@ -232,8 +237,16 @@ def _trained(network: MakeNetwork, key: jax.Array, observation: PyTree, n_action
 
 def _least(critics: tuple[Weights, Weights], observations: PyTree) -> jax.Array:
     """The smaller of the two critics' values of each action, `[B, A]`."""
-    one, other = (jax.vmap(critic)(observations) for critic in critics)
+    one, other = (jax.vmap(critic)(unmasked(observations)) for critic in critics)
     return jnp.minimum(one, other)
+
+
+def _log_count(seen: PyTree, n_actions: int) -> jax.Array | float:
+    """The largest entropy that a policy can have, on average over what is seen."""
+    if not isinstance(seen, Seen):
+        return math.log(n_actions)
+    legal = jax.vmap(lambda one: parted(one)[1])(seen)
+    return jnp.log(jnp.asarray(legal).sum(-1, dtype=jnp.float32)).mean()
 
 
 def _critic_loss(
@@ -242,7 +255,7 @@ def _critic_loss(
     """Half the mean squared errors of both critics, together."""
     total = jnp.zeros((), targets.dtype)
     for critic in critics:
-        values = jax.vmap(critic)(steps.observation)
+        values = jax.vmap(critic)(unmasked(steps.observation))
         taken = jnp.take_along_axis(values, steps.action[:, None], axis=1)[:, 0]
         total += ((taken - targets) ** 2).mean() / 2
     return total

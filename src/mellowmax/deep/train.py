@@ -65,6 +65,7 @@ def train(
     bin: int = 1,
     solved_return: float | None = None,
     workers: int | None = None,
+    action_mask: bool = False,
     devices: Sequence[jax.Device] | None = None,
     checkpoint: str | Path | None = None,
     seconds_between_checkpoints: float = 2.0,
@@ -100,6 +101,9 @@ def train(
         workers: how many processes the Gymnasium environments of 32 runs are spread over, but for
             `reinforce` those of one run; 0 for this process, None for what suits the cores. The
             classes above have their own.
+        action_mask: keep to the actions that a Gymnasium environment allows in
+            `info["action_mask"]`? The actions that an MDP does not allow, and those that the
+            `legal` of a functional environment leaves out, are never taken.
         devices: the devices that share the runs; None for all that this process has.
             `jax.devices()` includes those of other processes that `jax.distributed` has joined:
             each of them trains the runs of its own devices, and all of them return the whole
@@ -148,7 +152,11 @@ def train(
     setting = setting_of_each_run(settings, len(numbers))
     everyone = devices_of(devices)
     made = environment_of(
-        environment, max_steps, workers, default_workers=_workers(learner, setting.size)
+        environment,
+        max_steps,
+        workers,
+        default_workers=_workers(learner, setting.size),
+        action_mask=action_mask,
     )
     player = player_of(learner.learns_from, made)
     width = player.width(learner, len(setting), everyone)

@@ -35,6 +35,7 @@ from .._common import checks
 from .._common.shown import shown
 from .._typing import PyTree
 from .network import Mlp, mlp
+from .observation import unmasked
 
 __all__ = ["MakeNetwork", "Trainable", "check_network", "draw", "example", "form_of", "trainable"]
 
@@ -99,13 +100,14 @@ def draw(network: MakeNetwork, key: jax.Array, observation: PyTree, n_outputs: i
     Args:
         network: the function that draws it.
         key: a JAX key.
-        observation: the shapes and dtypes of an observation.
+        observation: the shapes and dtypes of an observation, or of a `Seen`.
         n_outputs: how many numbers it returns.
 
     Raises:
         TypeError: for what does not make a module that can be called.
         ValueError: for a module with another number of outputs.
     """
+    observation = unmasked(observation)
     rest = check_network(network, observation, n_outputs)
     module = network(key, observation, n_outputs)
     return module if rest is None else Trainable(eqx.filter(module, _is_floating), rest)
@@ -123,6 +125,7 @@ def check_network(network: MakeNetwork, observation: PyTree, n_outputs: int) -> 
     """
     if isinstance(network, Mlp):
         return None
+    observation = unmasked(observation)
     leaves, tree = jax.tree.flatten(observation)
     return _found_rest(network, tuple(leaves), tree, n_outputs)
 

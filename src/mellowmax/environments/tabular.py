@@ -34,7 +34,18 @@ with needed_by("mellowmax.environments.tabular", "jax"):
     import jax
     import jax.numpy as jnp
 
-__all__ = ["Params", "Step", "cumulative", "move", "observe", "params", "reset", "start", "step"]
+__all__ = [
+    "Params",
+    "Step",
+    "cumulative",
+    "legal",
+    "move",
+    "observe",
+    "params",
+    "reset",
+    "start",
+    "step",
+]
 
 
 Table: TypeAlias = npt.NDArray[Any] | jax.Array
@@ -194,6 +205,20 @@ def observe(state: Scalar, params: Params) -> jax.Array:
         [0. 1.]
     """
     return jax.nn.one_hot(state, params.n_states, dtype=jnp.float32)
+
+
+def legal(state: Scalar, params: Params) -> jax.Array | None:
+    """`[A]`: the actions that are allowed in a state; None if all are everywhere.
+
+    Examples:
+        >>> from mellowmax.mdp import two_state
+        >>> legal(1, params(two_state())) is None
+        True
+    """
+    if params.allowed is None:
+        return None
+    last = params.n_states - 1  # an episode may end in no state
+    return jnp.asarray(params.allowed)[jnp.minimum(jnp.asarray(state, jnp.int32), last)]
 
 
 def start(uniform: Scalar, params: Params) -> jax.Array:

@@ -150,9 +150,10 @@ def _carry_out(
     action_mask: bool,
 ) -> dict[str, npt.NDArray[Any]]:
     """One run, from the first reset to the end."""
+    from .._common.checked_environment import mask_in
 
     def mask() -> npt.NDArray[np.bool_] | None:
-        return _mask_in(info, table[1]) if action_mask else None
+        return mask_in(info, table[1:2]) if action_mask else None
 
     seed, generator = random_sources(run.key, run.number)
     draw = generator.random
@@ -178,24 +179,6 @@ def _carry_out(
             state, info = env.reset()
             action = act(q, state, np.float32(draw()), step, mask())
     return {"q": np.asarray(q), **history.result()}
-
-
-def _mask_in(info: dict[str, Any], n_actions: int) -> npt.NDArray[np.bool_]:
-    """Which actions an environment allows.
-
-    Raises:
-        RuntimeError: unless it says so of each.
-    """
-    given = info.get("action_mask")
-    mask = np.asarray(given)
-    if (
-        mask.shape != (n_actions,)
-        or mask.dtype.kind not in "iub"
-        or not np.isin(mask, (0, 1)).all()
-    ):
-        rule = f"`environment` must give `info['action_mask']` with {n_actions} entries of 0 and 1"
-        raise RuntimeError(f"{rule}, got {given!r}")
-    return mask.astype(np.bool_)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

@@ -204,8 +204,8 @@ def test_a_launch_and_a_step_are_a_reset():
 @pytest.mark.parametrize(
     ("name", "changed", "message"),
     [
-        ("observe", lambda x: x[None], "observations that are vectors .*shape \\(1, 2\\)"),
-        ("observe", lambda x: x[0], "observations that are vectors .* with the shape \\(\\)"),
+        ("observe", lambda x: x.astype(np.complex64), "observations that are arrays of numbers, "),
+        ("observe", lambda x: {}, "observations that are arrays, got none"),
         ("step", lambda said: (said[0], said[1][None], said[2]), "a number as the reward, got "),
         ("step", lambda said: (*said[:2], said[1]), "one boolean as `terminated`, got float32 "),
         ("step", lambda said: said[:2], "a state, a reward and `terminated` from `step`, got tup"),

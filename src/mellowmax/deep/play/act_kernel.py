@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..._rows.libraries.pallas import in_kernel
+from ..._typing import PyTree
 from ...policies import choose
 from ...softmax import OTHERS
 from ..network import Network, Policy
@@ -26,13 +27,13 @@ MOST_NUMBERS = 512
 """The largest number of weights of a policy in a kernel, which holds them all in registers."""
 
 
-def act(policies: Policy, uniforms: jax.Array, observations: jax.Array) -> jax.Array:
+def act(policies: Policy, uniforms: jax.Array, observations: PyTree) -> jax.Array:
     """The actions that uniform random numbers in [0, 1) choose.
 
     Args:
         policies: one for each slot, with an axis of slots first.
         uniforms: `[P]`
-        observations: `[P, D]`
+        observations: `[P, D]`, or a tree of arrays with an axis of slots first
     """
     arguments = (policies, uniforms, observations)
     if jax.default_backend() == "cpu" or not _fits(policies, observations):
@@ -40,17 +41,18 @@ def act(policies: Policy, uniforms: jax.Array, observations: jax.Array) -> jax.A
     return lax.platform_dependent(*arguments, cuda=act_in_kernel, default=_one_by_one)
 
 
-def _one_by_one(policies: Policy, uniforms: jax.Array, observations: jax.Array) -> jax.Array:
+def _one_by_one(policies: Policy, uniforms: jax.Array, observations: PyTree) -> jax.Array:
     return jax.vmap(Policy.act)(policies, uniforms, observations)
 
 
-def _fits(policies: Policy, observations: jax.Array) -> bool:
+def _fits(policies: Policy, observations: PyTree) -> bool:
     """Can a kernel hold such policies? All sizes must be powers of two, and the weights few."""
     kind, library = type(policies.softmax), __name__.partition(".")[0]
     tried = kind.__module__.partition(".")[0] == library and kind not in OTHERS.values()
     tried = tried and getattr(policies.softmax, "prior", None) is None
     tried = tried and type(policies.network) is Network and policies.network.activation == "relu"
-    arrays = [*jax.tree.leaves(policies), observations]
+    tried = tried and isinstance(observations, jax.Array) and observations.ndim == 2
+    arrays = jax.tree.leaves((policies, observations))
     sizes = [n for x in arrays for n in x.shape[1:]]
     numbers = sum(math.prod(x.shape[1:]) for x in arrays)
     return (

@@ -19,16 +19,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._typing import Bools
+from ..._typing import Bools, PyTree
 from .. import keys as random_keys
 from ..checkpoint import BlockState
-from ..environment import EnvironmentFunctions, FunctionalEnvironment
+from ..environment import EnvironmentFunctions, FunctionalEnvironment, observe
 from ..episodes import Episodes, Round, padded_length
 from ..network import Policy
+from ..packing import Packed, Packing
 from ..reinforce import Reinforce
 from .act_kernel import act
 from .episodes import go_on, learn_in_between
-from .functional import begin, draw, observe
+from .functional import begin, draw
 from .player import LAUNCHED_AT_ONCE, WIDTH, room
 
 __all__ = ["FunctionalEpisodes"]
@@ -52,8 +53,8 @@ class FunctionalEpisodes:
         if devices[0].platform == "cpu":
             return WIDTH
         environment = self.environment
-        numbers = environment.n_observations + 2  # of a step: observation, action and reward
-        of_lane = 4 * numbers * padded_length(environment.max_steps) * learner.batch
+        of_step = _packing(environment.observation).bytes
+        of_lane = of_step * padded_length(environment.max_steps) * learner.batch
         most = max(1, int(room(devices[0]) / of_lane / ACCELERATOR_WIDTH))
         return ACCELERATOR_WIDTH * min(most, -(-lanes // (len(devices) * ACCELERATOR_WIDTH)))
 
@@ -80,7 +81,8 @@ class FunctionalEpisodes:
         params = jax.device_put(environment.params)
         numbers = np.full(width, until, np.uint32)
         numbers[: len(done)] = done
-        games = _empty(functions, form, params, keys, environment.n_observations)
+        packing = _packing(environment.observation)
+        games = _empty(functions, form, params, keys, packing)
         taken = np.arange(width)
         while (going := go_on(numbers, until, len(done), unfinished)).any():
             games = _renew(form, games, np.isin(np.arange(width), taken), going)
@@ -92,7 +94,7 @@ class FunctionalEpisodes:
             taken = taken[np.argsort(lengths[taken].max(1), kind="stable")]
             lanes = np.full(form.group, width, np.int32)  # padding
             lanes[: taken.size] = taken
-            yield Round(lanes, _take(games, lanes), int(steps) * form.slots)
+            yield Round(lanes, _take(packing, games, lanes), int(steps) * form.slots)
             numbers[taken] += 1
 
 
@@ -135,8 +137,8 @@ class _Slots(NamedTuple):
     state: object
     """The states of the environment. The slots are the last axis: kernels of an environment work on
     the numbers of many slots, which lie side by side."""
-    observation: jax.Array
-    """`[P, D]`: the observations of the states."""
+    observation: PyTree
+    """`[P, ...]`: the observations of the states."""
     key: jax.Array
     """The keys of the episodes."""
     lane: jax.Array
@@ -156,10 +158,16 @@ class _Games(NamedTuple):
     """`[W]`: how many episodes of a lane's batch have begun."""
     lengths: jax.Array
     """`[W, B]`: the lengths of the episodes that have ended; 0 for others."""
-    record: jax.Array
-    """`[W, T, B, D + 2]`: the observation before each step, the action, and the reward: one array,
-    so that a slot writes a step at once."""
+    record: Packed
+    """`[W, T, B, n]` for each dtype: the observation before each step, the action as float32, and
+    the reward, side by side, so that a slot writes a step at once."""
     slots: _Slots
+
+
+def _packing(seen: PyTree) -> Packing:
+    """How a step is recorded."""
+    number = jax.ShapeDtypeStruct((), jnp.float32)
+    return Packing.of((seen, number, number))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 4))
@@ -168,11 +176,10 @@ def _empty(
     form: _Form,
     params: object,
     keys: jax.Array,
-    n_observations: int,
+    packing: Packing,
 ) -> _Games:
     """The state in which nothing is under way, and nothing is to be played."""
-    steps = padded_length(form.max_steps)
-    record = jnp.zeros((form.width, steps, form.batch, n_observations + 2), jnp.float32)
+    record = packing.empty(form.width, padded_length(form.max_steps), form.batch)
     any_key = jnp.broadcast_to(keys[:1], (form.slots,))
     state, observation, step = _begin(functions, any_key, params)
     no_lane = jnp.full(form.slots, form.width, jnp.int32)
@@ -190,12 +197,13 @@ def _renew(form: _Form, games: _Games, ready: jax.Array, go_on: jax.Array) -> _G
     return games._replace(begun=begun, lengths=jnp.where(ready[:, None], 0, games.lengths))
 
 
-@functools.partial(jax.jit)
-def _take(games: _Games, lanes: jax.Array) -> Episodes:
+@functools.partial(jax.jit, static_argnums=0)
+def _take(packing: Packing, games: _Games, lanes: jax.Array) -> Episodes:
     """The batches of some lanes."""
-    steps, lengths = (x.at[lanes].get(mode="clip") for x in (games.record, games.lengths))
-    actions = steps[..., -2].astype(jnp.int32)
-    return Episodes(steps[..., :-2], actions, steps[..., -1], lengths)
+    of_lanes = (games.record, games.lengths)
+    steps, lengths = jax.tree.map(lambda x: x.at[lanes].get(mode="clip"), of_lanes)
+    seen, actions, rewards = packing.unpack(steps)
+    return Episodes(seen, actions.astype(jnp.int32), rewards, lengths)
 
 
 @functools.partial(
@@ -287,7 +295,7 @@ def _fill(
 
 def _begin(
     functions: EnvironmentFunctions, keys: jax.Array, params: object
-) -> tuple[object, jax.Array, jax.Array]:
+) -> tuple[object, PyTree, jax.Array]:
     """Begin an episode in each of many slots."""
     return jax.vmap(lambda key: begin(functions, key, params), out_axes=(-1, 0, 0))(keys)
 
@@ -303,13 +311,14 @@ def _step(
 ) -> _Games:
     """One step in every slot; steps in free slots are computed too, and not recorded."""
     begun, lengths, record, slots = games
+    packing = _packing(jax.tree.map(lambda x: x[0], slots.observation))
 
     def one(
-        key: jax.Array, state: object, observation: jax.Array, action: jax.Array
-    ) -> tuple[jax.Array, object, jax.Array, jax.Array]:
+        key: jax.Array, state: object, observation: PyTree, action: jax.Array
+    ) -> tuple[Packed, object, PyTree, jax.Array]:
         state, reward, ended = functions.step(key, state, action, params)
         reward = jnp.asarray(reward, jnp.float32)
-        played = jnp.concatenate([observation, jnp.stack([action.astype(jnp.float32), reward])])
+        played = packing.pack((observation, action.astype(jnp.float32), reward))
         return played, state, observe(functions, state, params), ended
 
     actions = act(policies, uniforms, slots.observation)
@@ -318,7 +327,8 @@ def _step(
     )
     counts = slots.busy & (slots.step >= 0)
     lane, step = jnp.where(counts, slots.lane, form.width), slots.step + 1
-    record = record.at[lane, slots.step, slots.episode].set(played, mode="drop")
+    at = lane, slots.step, slots.episode
+    record = jax.tree.map(lambda x, new: x.at[at].set(new, mode="drop"), record, played)
     ends = counts & (ends | (step >= form.max_steps))
     lane = jnp.where(ends, slots.lane, form.width)
     lengths = lengths.at[lane, slots.episode].set(step, mode="drop")

@@ -17,12 +17,13 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
-from ..._typing import Bools, Integers
+from ..._typing import Bools, Integers, PyTree
 from .. import keys as random_keys
 from ..checkpoint import BlockState
 from ..environment import GymnasiumEnvironment, VectorEnvironment
 from ..episodes import CHUNK, Episodes, Round, padded_length
 from ..network import Policy
+from ..observation import in_arrays
 from ..reinforce import Reinforce
 from .episodes import go_on, learn_in_between
 from .player import EVERY_LANE, WIDTH
@@ -71,7 +72,7 @@ class GymnasiumEpisodes:
         if not beginning:
             return
         with contextlib.closing(environment.fleet(runs * batch)) as fleet:
-            games = _Games(fleet, (runs, batch, environment.n_observations))
+            games = _Games(fleet, runs, batch, environment.observation)
             while True:
                 if beginning:
                     of_batch = _batch_keys(keys, numbers)
@@ -94,20 +95,20 @@ class GymnasiumEpisodes:
 class _Games:
     """The episodes that are under way: `B` of each lane that has a run, each at its own step."""
 
-    def __init__(self, fleet: Fleet | VectorAdapter, sizes: tuple[int, int, int]) -> None:
+    def __init__(self, fleet: Fleet | VectorAdapter, runs: int, batch: int, like: PyTree) -> None:
         from ...environments.fleet.worker import REST
 
         self.fleet = fleet
         self.rest = REST
-        self.runs, batch, n_observations = sizes
-        self.observation = np.zeros((WIDTH, batch, n_observations), np.float32)
+        self.runs, self.like = runs, like
+        self.observation = _zeros(like, (WIDTH, batch))
         self.busy = np.zeros((WIDTH, batch), np.bool_)
         self.lengths = np.zeros((WIDTH, batch), np.int32)
         self.at = np.zeros(WIDTH, np.int64)
         """The number of the next step of each lane."""
         self.draws = np.zeros((WIDTH, CHUNK, batch), np.float32)
         shape = (WIDTH, padded_length(1), batch)
-        self.observations = np.zeros((*shape, n_observations), np.float32)
+        self.observations = _zeros(like, shape)
         self.actions = np.zeros(shape, np.int32)
         self.rewards = np.zeros(shape, np.float32)
 
@@ -131,11 +132,16 @@ class _Games:
         """Take an action in every episode that is under way."""
         if self.at.max() == self.actions.shape[1]:
             more = padded_length(self.actions.shape[1] + 1) - self.actions.shape[1]
-            for name in ("observations", "actions", "rewards"):
-                array = getattr(self, name)
+
+            def longer(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
                 room = np.zeros((WIDTH, more, *array.shape[2:]), array.dtype)
-                setattr(self, name, np.concatenate([array, room], 1))
-        self.observations[EVERY_LANE, self.at] = self.observation
+                return np.concatenate([array, room], 1)
+
+            for name in ("observations", "actions", "rewards"):
+                setattr(self, name, jax.tree.map(longer, getattr(self, name)))
+        pairs = zip(*map(jax.tree.leaves, (self.observations, self.observation)), strict=True)
+        for record, seen in pairs:
+            record[EVERY_LANE, self.at] = seen
         self.actions[EVERY_LANE, self.at] = actions
         chosen = np.where(self.busy, actions, self.rest)[: self.runs].reshape(-1)
         observations, rewards, terminated, truncated, _ = self.fleet.step(chosen)
@@ -158,16 +164,22 @@ class _Games:
         self.at[lane] = 0
         one = slice(lane, lane + 1)
         episodes = Episodes(
-            self.observations[one, :length],
+            jax.tree.map(lambda x: x[one, :length], self.observations),
             self.actions[one, :length],
             self.rewards[one, :length],
             self.lengths[one],
         )
         return Round(EVERY_LANE[one], episodes)
 
-    def _observe(self, observations: npt.NDArray[Any]) -> None:
-        shape = self.observation.shape[1:]
-        self.observation[: self.runs] = observations.reshape(self.runs, *shape)
+    def _observe(self, observations: PyTree) -> None:
+        now = in_arrays(self.like, observations)
+        for seen, array in zip(*map(jax.tree.leaves, (self.observation, now)), strict=True):
+            seen[: self.runs] = array.reshape(self.runs, *seen.shape[1:])
+
+
+def _zeros(like: PyTree, axes: tuple[int, ...]) -> PyTree:
+    """Room for many observations."""
+    return jax.tree.map(lambda x: np.zeros((*axes, *x.shape), x.dtype), like)
 
 
 _batch_keys = jax.jit(random_keys.batches)
@@ -185,7 +197,7 @@ def _act(
     tree: jax.tree_util.PyTreeDef,
     policies: list[jax.Array],
     uniforms: jax.Array,
-    observations: jax.Array,
+    observations: PyTree,
 ) -> jax.Array:
     """An action for each episode of each lane, `[WIDTH, B]`; the policies are flattened."""
     act = jax.vmap(jax.vmap(Policy.act, (None, 0, 0)))

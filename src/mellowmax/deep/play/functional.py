@@ -5,20 +5,21 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from ..._typing import PyTree
 from .. import keys
-from ..environment import EnvironmentFunctions, ParamsT, StateT
+from ..environment import EnvironmentFunctions, ParamsT, StateT, observe
 
-__all__ = ["begin", "draw", "observe"]
+__all__ = ["begin", "draw"]
 
 
 def begin(
     functions: EnvironmentFunctions[StateT, ParamsT], key: jax.Array, params: ParamsT
-) -> tuple[StateT, jax.Array, jax.Array]:
+) -> tuple[StateT, PyTree, jax.Array]:
     """Begin an episode, by its key.
 
     Returns:
-        The state, its observation, and the number of the next step: 0, or -1 for the step that ends
-        a reset that is a launch and a step.
+        The state, what is seen there, and the number of the next step: 0, or -1 for the step that
+        ends a reset that is a launch and a step.
     """
     of_reset = keys.reset(key)
     if hasattr(functions, "launch"):
@@ -45,10 +46,3 @@ def draw(key: jax.Array, step: jax.Array, count: int) -> tuple[jax.Array, jax.Ar
         return jax.random.uniform(of_action, dtype=jnp.float32), of_environment
 
     return jax.vmap(one)(step + jnp.arange(count, dtype=step.dtype))
-
-
-def observe(
-    functions: EnvironmentFunctions[StateT, ParamsT], state: StateT, params: ParamsT
-) -> jax.Array:
-    """The observation of a state, in float32."""
-    return functions.observe(state, params).astype(jnp.float32)

@@ -11,14 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._typing import PyTree
 from .. import keys as random_keys
 from ..checkpoint import BlockState
-from ..environment import EnvironmentFunctions, FunctionalEnvironment
+from ..environment import EnvironmentFunctions, FunctionalEnvironment, observe
 from ..episodes import Round
+from ..observation import n_bytes
 from ..ppo import Ppo, PpoState
 from ..replay import Transitions
 from ..segments import Segment
-from .functional import observe
 from .player import LAUNCHED_AT_ONCE, room
 from .segments import learn, round_of
 
@@ -34,8 +35,8 @@ class _Games(NamedTuple):
 
     state: object
     """The states of the environments."""
-    observation: jax.Array
-    """`[E, D]`: the observations of the states."""
+    observation: PyTree
+    """`[E, ...]`: the observations of the states."""
     step: jax.Array
     """The numbers of the next steps."""
     number: jax.Array
@@ -71,8 +72,8 @@ class FunctionalSegments:
         """One lane on a CPU; a power of two on an accelerator."""
         if devices[0].platform == "cpu":
             return 1
-        numbers = 2 * self.environment.n_observations + 8  # of a step, with what is learned from it
-        of_lane, width = 4 * numbers * learner.steps * learner.environments, ACCELERATOR_WIDTH
+        of_step = 2 * n_bytes(self.environment.observation) + 32  # with what is learned from it
+        of_lane, width = of_step * learner.steps * learner.environments, ACCELERATOR_WIDTH
         while width > 1 and width * of_lane > room(devices[0]):
             width //= 2
         return width
@@ -189,7 +190,7 @@ def _segment(
 
     def one_game(
         key: jax.Array, game: _Games
-    ) -> tuple[jax.Array, jax.Array, object, jax.Array, jax.Array]:
+    ) -> tuple[jax.Array, jax.Array, object, PyTree, jax.Array]:
         of_action, of_step = random_keys.step(random_keys.episode(key, game.number), game.step)
         action = policy.act(jax.random.uniform(of_action, dtype=jnp.float32), game.observation)
         state, reward, terminated = functions.step(of_step, game.state, action, params)

@@ -15,12 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from ..._typing import Bools, Integers
+from ..._typing import Bools, Integers, PyTree
 from .. import keys as random_keys
 from ..checkpoint import BlockState
 from ..environment import GymnasiumEnvironment, VectorEnvironment
 from ..episodes import Round
 from ..network import Policy
+from ..observation import in_arrays
 from ..ppo import Ppo, PpoState
 from ..replay import Transitions
 from ..segments import Segment
@@ -76,7 +77,7 @@ class GymnasiumSegments:
         if not block.log.unfinished().any():
             return
         with contextlib.closing(self.environment.fleet(learners.environments)) as fleet:
-            games = _Games(fleet, keys, block.playing, self.environment.max_steps)
+            games = _Games(fleet, keys, block.playing, self.environment)
             while block.log.unfinished().any():
                 segment, totals, lengths = games.play(learners, block.states)
                 states, finite = _learn(learners, block.states, keys, segment)
@@ -93,11 +94,12 @@ class _Games:
         fleet: Fleet | VectorAdapter,
         keys: jax.Array,
         episodes: _Episodes,
-        max_steps: int,
+        environment: GymnasiumEnvironment | VectorEnvironment,
     ) -> None:
         from ...environments.fleet.worker import REST
 
-        self.fleet, self.keys, self.max_steps = fleet, keys, max_steps
+        self.fleet, self.keys = fleet, keys
+        self.max_steps, self.like = environment.max_steps, environment.observation
         self.numbers, self.actions = (np.array(array[0]) for array in episodes)
         count = len(self.numbers)
         self.lengths, self.totals = np.zeros(count, np.int32), np.zeros(count, np.float32)
@@ -123,7 +125,7 @@ class _Games:
             if ended.any():
                 self.numbers = self.numbers + ended
                 self._begin(ended)
-        stacked: Iterator[Any] = map(np.stack, zip(*columns, strict=True))
+        stacked: Iterator[Any] = map(_stacked, zip(*columns, strict=True))
         *steps, ended, totals, lengths = stacked
         return Segment(Transitions(*steps), ended), totals, lengths
 
@@ -133,18 +135,23 @@ class _Games:
         self.lengths[which], self.totals[which] = 0, 0.0
         seeds = np.asarray(_seeds(self.keys, self.numbers))
         observations, _ = self.fleet.reset(seed=seeds, options={"reset_mask": which})
-        self.observations = observations.astype(np.float32)
+        self.observations = in_arrays(self.like, observations)
 
     def _step(self, actions: Integers) -> tuple[npt.NDArray[np.float32], Bools, Bools]:
         """Take actions: the rewards, and which episodes have terminated or were truncated."""
         acts = actions >= 0
         observations, rewards, terminated, truncated, _ = self.fleet.step(actions)
-        self.observations = observations.astype(np.float32)
+        self.observations = in_arrays(self.like, observations)
         self.actions[acts, self.lengths[acts]] = actions[acts]
         self.lengths += acts
         single = rewards.astype(np.float32)
         self.totals += single
         return single, terminated, truncated
+
+
+def _stacked(trees: Sequence[PyTree]) -> PyTree:
+    """Arrays of many steps, with an axis of steps first."""
+    return jax.tree.map(lambda *arrays: np.stack(arrays), *trees)
 
 
 @jax.jit
@@ -160,7 +167,7 @@ def _act(
     policy: list[jax.Array],
     keys: jax.Array,
     at: jax.Array,
-    observations: jax.Array,
+    observations: PyTree,
 ) -> jax.Array:
     """The actions of a run in its environments, `[E]`.
 
@@ -169,11 +176,11 @@ def _act(
         policy: the arrays of its policy, with an axis of one lane first.
         keys: the key of the run, with that axis too.
         at: the numbers of the episodes, and how many steps each has had, `[2, E]`.
-        observations: the present observations, `[E, D]`.
+        observations: the present observations, `[E, ...]`.
     """
     one: Policy = jax.tree.unflatten(tree, [x[0] for x in policy])
 
-    def act(key: jax.Array, number: jax.Array, step: jax.Array, seen: jax.Array) -> jax.Array:
+    def act(key: jax.Array, number: jax.Array, step: jax.Array, seen: PyTree) -> jax.Array:
         of_action = random_keys.action(random_keys.episode(key, number), step)
         return one.act(jax.random.uniform(of_action, dtype=jnp.float32), seen)
 

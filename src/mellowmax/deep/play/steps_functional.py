@@ -12,12 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._typing import PyTree
 from .. import keys as random_keys
 from ..checkpoint import BlockState
-from ..environment import EnvironmentFunctions, FunctionalEnvironment
+from ..environment import EnvironmentFunctions, FunctionalEnvironment, observe
 from ..episodes import Round
-from ..replay import ReplayLearner, ReplayState, Transitions
-from .functional import begin, draw, observe
+from ..replay import Replay, ReplayLearner, ReplayState, Transitions
+from .functional import begin, draw
 from .player import LAUNCHED_AT_ONCE, check_finite, room
 
 __all__ = ["FunctionalSteps", "steps_to_begin"]
@@ -38,8 +39,8 @@ class _Episode(NamedTuple):
 
     state: object
     """The state of the environment."""
-    observation: jax.Array
-    """`[D]`: the observation of the state."""
+    observation: PyTree
+    """The observation of the state."""
     step: jax.Array
     """The number of the next step; -1 for the step that ends a reset, `ENDED` if there is none."""
     number: jax.Array
@@ -85,7 +86,8 @@ class FunctionalSteps:
         """One lane on a CPU; a power of two on an accelerator."""
         if devices[0].platform == "cpu":
             return 1
-        of_lane = 4 * (2 * self.environment.n_observations + 3) * learner.capacity
+        one = jax.eval_shape(lambda: Replay.empty(1, self.environment.observation))
+        of_lane = one.packing.bytes * learner.capacity
         width = ACCELERATOR_WIDTH
         while width > 1 and width * of_lane > room(devices[0]):
             width //= 2

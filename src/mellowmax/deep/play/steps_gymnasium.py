@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from jax import lax
 
+from ..._typing import PyTree
 from .. import keys as random_keys
 from ..checkpoint import BlockState
 from ..environment import GymnasiumEnvironment, VectorEnvironment
 from ..episodes import Round
+from ..observation import in_arrays
 from ..replay import Replay, ReplayLearner, ReplayState, Transitions
 from .player import check_finite
 
@@ -77,7 +79,7 @@ class GymnasiumSteps:
         check_finite(block.states, block)
         with contextlib.closing(self.environment.fleet(1)) as fleet:
             steps = int(np.asarray(block.states.replay.count)[0])
-            game = _Game(fleet, keys, steps, block.playing, self.environment.max_steps)
+            game = _Game(fleet, keys, steps, block.playing, self.environment)
             flat = _Flat.of(learners, block.states)
             while left > 0 and game.steps < most_steps:
                 ended: list[tuple[float, int]] = []
@@ -139,9 +141,16 @@ class _Bout:
         """The steps, padded to the most there can be, and which of them are no padding."""
         count = len(self.steps)
         rows = self.steps + [self.steps[-1]] * (self.most - count)
-        kinds = (np.float32, np.int32, np.float32, np.bool_, np.float32)
-        columns: Iterator[Any] = map(np.array, zip(*rows, strict=True), kinds)
-        return Transitions(*columns), np.arange(self.most) < count
+        before, actions, rewards, terminated, after = zip(*rows, strict=True)
+        kinds = ((actions, np.int32), (rewards, np.float32), (terminated, np.bool_))
+        middle: Iterator[Any] = (np.array(column, kind) for column, kind in kinds)
+        columns = Transitions(*(_stacked(before), *middle, _stacked(after)))
+        return columns, np.arange(self.most) < count
+
+
+def _stacked(trees: Sequence[PyTree]) -> PyTree:
+    """Arrays `[1, ...]` of many steps one after another."""
+    return jax.tree.map(lambda *arrays: np.concatenate(arrays), *trees)
 
 
 class _Game:
@@ -153,9 +162,10 @@ class _Game:
         keys: jax.Array,
         steps: int,
         episode: _Episode,
-        max_steps: int,
+        environment: GymnasiumEnvironment | VectorEnvironment,
     ) -> None:
-        self.fleet, self.keys, self.steps, self.max_steps = fleet, keys, steps, max_steps
+        self.fleet, self.keys, self.steps = fleet, keys, steps
+        self.max_steps, self.like = environment.max_steps, environment.observation
         self.number, self.actions = np.array(episode.number), np.array(episode.actions)
         before = self.actions[0][self.actions[0] != NONE]
         self._begin()
@@ -177,7 +187,7 @@ class _Game:
             at = np.array([self.steps, self.number[0], self.length], np.int32)
             action = int(np.asarray(_act(*flat, self.keys, at, before))[0])
             reward, terminated, truncated = self._step(action)
-            bout.steps.append((before[0], action, reward, terminated, self.observation[0]))
+            bout.steps.append((before, action, reward, terminated, self.observation))
             self.steps += 1
             if terminated or truncated or self.length == self.max_steps:
                 bout.ended.append((self.reward, self.length))
@@ -191,12 +201,12 @@ class _Game:
         self.actions[:] = NONE
         self.length, self.reward = 0, 0.0
         seeds = np.asarray(random_keys.seeds(_episode_keys(self.keys, self.number), 1))
-        self.observation = self.fleet.reset(seed=seeds[0])[0].astype(np.float32)
+        self.observation = in_arrays(self.like, self.fleet.reset(seed=seeds[0])[0])
 
     def _step(self, action: int) -> tuple[float, bool, bool]:
         """Take an action: the reward, and whether the episode has terminated or was truncated."""
         observation, rewards, terminated, truncated, _ = self.fleet.step(np.array([action]))
-        self.observation = observation.astype(np.float32)
+        self.observation = in_arrays(self.like, observation)
         self.actions[0, self.length] = action
         self.length += 1
         self.reward += float(rewards[0])
@@ -213,7 +223,7 @@ def _act(
     learned: list[jax.Array],
     keys: jax.Array,
     at: jax.Array,
-    observation: jax.Array,
+    observation: PyTree,
 ) -> jax.Array:
     """An action of a run, with an axis of one lane first.
 

@@ -7,7 +7,7 @@ package: without JAX it starts ten times faster and takes a tenth of the memory.
 from ..._common.extras import needed_by
 
 with needed_by("mellowmax.environments.fleet", "gymnasium"):
-    from .flatten import make_flat
+    from .flatten import make_discrete, make_flat
     from .fleet import Fleet
 
-__all__ = ["Fleet", "make_flat"]
+__all__ = ["Fleet", "make_discrete", "make_flat"]

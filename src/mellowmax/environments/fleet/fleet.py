@@ -23,7 +23,8 @@ from ..._common.checked_environment import FailedEnvironmentError
 from ..._common.gymnasium_ids import make
 from ..._common.sudden_end import before_sudden_end, forget
 from ..._typing import Bools
-from .worker import DONE, RESET, REST, SIZE, STEP, Group, main, record_of
+from .records import Observations, copied, record_of, view
+from .worker import DONE, RESET, REST, SIZE, STEP, Group, main
 
 __all__ = ["Fleet"]
 
@@ -79,6 +80,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         record = record_of(self.single_observation_space)
         self._group = None if workers else Group(one, num_envs)
         self._records = np.zeros(num_envs, record) if self._group is None else self._group.records
+        self._observations = view(self.single_observation_space, self._records["observation"])
         self._workers: list[_Worker] = []
         try:
             self._workers += (_Worker(one, share, record) for share in shares)
@@ -93,7 +95,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         *,
         seed: int | Sequence[int | None] | npt.NDArray[np.integer[Any]] | None = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[npt.NDArray[Any], dict[str, Any]]:
+    ) -> tuple[Observations, dict[str, Any]]:
         """Begin episodes.
 
         Args:
@@ -112,17 +114,16 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         drawn = [secrets.randbelow(2**31) if one is None else one for one in seed]
         seeds = np.where(mask, np.asarray(drawn, np.int64), REST)
         self._command(RESET, seeds)
-        return self._records["observation"].copy(), {}
+        return copied(self._observations), {}
 
     def step(
         self, actions: npt.NDArray[np.integer[Any]]
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64], Bools, Bools, dict[str, Any]]:
+    ) -> tuple[Observations, npt.NDArray[np.float64], Bools, Bools, dict[str, Any]]:
         """Take an action in every environment, or none where it is -1."""
         self._command(STEP, np.asarray(actions, np.int64))
-        records = self._records
-        names = ("observation", "reward", "terminated", "truncated")
-        observations, rewards, terminated, truncated = (records[name].copy() for name in names)
-        return observations, rewards, terminated, truncated, {}
+        names = ("reward", "terminated", "truncated")
+        rewards, terminated, truncated = (self._records[name].copy() for name in names)
+        return copied(self._observations), rewards, terminated, truncated, {}
 
     def _command(self, command: bytes, numbers: npt.NDArray[np.int64]) -> None:
         if self._group is not None:

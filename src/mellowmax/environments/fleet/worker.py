@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._common.checked_environment import FailedEnvironmentError, checked, failure
+from .records import record_of, view, write
 
 if TYPE_CHECKING:
     import gymnasium
@@ -33,7 +34,6 @@ __all__ = [
     "SIZE",
     "STEP",
     "main",
-    "record_of",
     "serve",
 ]
 
@@ -59,13 +59,13 @@ class Group:
         self.envs = [checked(make()) for _ in range(count)]
         space = self.envs[0].observation_space
         self.records = np.zeros(count, record_of(space))
-        self._observations = self.records["observation"]
+        self._observations = view(space, self.records["observation"])
 
     def reset(self, seeds: npt.NDArray[np.int64]) -> None:
         """Begin an episode wherever a seed is given."""
         chosen = np.flatnonzero(seeds != REST)
         for i in chosen.tolist():
-            self._observations[i], _ = self.envs[i].reset(seed=int(seeds[i]))
+            write(self._observations, i, self.envs[i].reset(seed=int(seeds[i]))[0])
         for name in ("reward", "terminated", "truncated"):
             self.records[name][chosen] = 0
 
@@ -75,7 +75,8 @@ class Group:
         observations, envs = self._observations, self.envs
         outcomes = []
         for i, action in zip(chosen.tolist(), actions[chosen].tolist(), strict=True):
-            observations[i], reward, terminated, truncated, _ = envs[i].step(action)
+            observation, reward, terminated, truncated, _ = envs[i].step(action)
+            write(observations, i, observation)
             outcomes.append((reward, terminated, truncated))
         self.records["reward"] = 0.0
         if outcomes:
@@ -88,19 +89,6 @@ class Group:
         """Close the environments."""
         for env in self.envs:
             env.close()
-
-
-def record_of(space: gymnasium.Space[Any]) -> np.dtype[Any]:
-    """The dtype of a record, for environments with this space of observations."""
-    return np.dtype(
-        [
-            ("observation", space.dtype, space.shape),
-            ("reward", np.float64),
-            ("terminated", np.bool_),
-            ("truncated", np.bool_),
-        ],
-        align=True,
-    )
 
 
 def serve(commands: BinaryIO, answers: BinaryIO) -> None:
