@@ -322,7 +322,7 @@ def test_wrong_arguments():
           mdp, seen, lambda x: x, softmax, initial=[0, 0, 0])  # fmt: skip
     error(ValueError, "`discount` must be a function that gives a number, got the shape",
           mdp, seen, reward, softmax, discount=lambda x: x)  # fmt: skip
-    error(TypeError, "`model` must be a Softmax, or a Demonstrator of two, got None",
+    error(TypeError, "`demonstrator` must be a Softmax, or a Demonstrator of two, got None",
           mdp, seen, reward, lambda x: None)  # fmt: skip
     error(ValueError, "`penalty` must be a finite number of at least 0, or 2 of them, got -1",
           mdp, seen, reward, softmax, penalty=-1)  # fmt: skip
@@ -334,7 +334,14 @@ def test_wrong_arguments():
     error(ValueError, "`initial` must be finite", mdp, seen, reward, softmax, initial=[1.0, np.nan])
     error(ValueError, "where `reward` is a function, got a number", mdp, seen, lambda x: x, softmax)
     error(ValueError, "those of each of 2 MDPs, got 1", [mdp, mdp], seen, reward, softmax)
-    error(TypeError, "`model` must be a Softmax, or a Demonstrator of two", mdp, seen, reward, 3)
+    error(
+        TypeError,
+        "`demonstrator` must be a Softmax, or a Demonstrator of two",
+        mdp,
+        seen,
+        reward,
+        3,
+    )
     with pytest.raises(ValueError, match="`states` must have at least one decision"):
         Demonstrations.from_arrays([], [])
     with pytest.raises(ValueError, match="at least one decision, got 0 everywhere"):

@@ -19,7 +19,7 @@ OTHER_NAMES = {
     "epsilon": ["parameter"],
     "path": ["file", "model", "mdp", "checkpoint", "directory", "out"],
     "environment": ["model", "mdp"],
-    "model": ["softmax"],
+    "demonstrator": ["softmax"],
     "reward": ["features"],
 }
 """Arguments of the library whose flags have other names; a command has one of those."""

@@ -287,7 +287,7 @@ class Climb:
             reason = f"two fixed points of the plan meet at the parameters {place}"
             return Ended(theta, at, FitStatus.AT_A_FOLD, reason, np.nan, iterations)
         with jax.enable_x64(True):
-            plans = self.question.demonstrator(jnp.asarray(theta)).plans
+            plans = self.question.demonstrator_at(jnp.asarray(theta)).plans
             plans = jax.tree.map(lambda x: np.asarray(x)[()], plans)
         rewards = self.rewards(theta)
         how = []

@@ -13,7 +13,7 @@ from ..softmax import Softmax
 if TYPE_CHECKING:
     import jax
 
-__all__ = ["Demonstrator", "DemonstratorModel", "demonstrator"]
+__all__ = ["Demonstrator", "AnyDemonstrator", "both"]
 
 
 @pytree
@@ -43,16 +43,17 @@ class Demonstrator:
             checks.instance(name, getattr(self, name), Softmax, rule)
 
 
-DemonstratorModel: TypeAlias = (
+AnyDemonstrator: TypeAlias = (
     "Softmax | Demonstrator | Callable[[jax.Array], Softmax | Demonstrator]"
 )
-"""What `fit` takes as the model: a function makes one of the parameters."""
+"""What `fit` takes: a function makes a demonstrator of the parameters."""
 
 
-def demonstrator(model: object) -> Demonstrator:
+def both(demonstrator: object) -> Demonstrator:
     """A pair as it is; a softmax alone does both."""
-    if isinstance(model, Softmax):
-        return Demonstrator(model, model)
-    checks.instance("model", model, Demonstrator, "a Softmax, or a Demonstrator of two")
-    assert isinstance(model, Demonstrator)
-    return model
+    if isinstance(demonstrator, Softmax):
+        return Demonstrator(demonstrator, demonstrator)
+    rule = "a Softmax, or a Demonstrator of two"
+    checks.instance("demonstrator", demonstrator, Demonstrator, rule)
+    assert isinstance(demonstrator, Demonstrator)
+    return demonstrator

@@ -33,7 +33,7 @@ from ..mdp.labels import named
 from ..softmax import EpsilonGreedy, Max
 from .climb import Climb, Ended, Evaluation, Rule
 from .demonstrations import Demonstrations
-from .demonstrator import DemonstratorModel
+from .demonstrator import AnyDemonstrator
 from .estimate import Estimate, FitProgress, FitStatus, NotFittedError, joined_episodes
 from .identification import why_not_identified
 from .likelihood import Discount, Question, environments_of
@@ -48,7 +48,7 @@ def fit(
     mdp: MDP | Sequence[MDP],
     demonstrations: Demonstrations | Sequence[Demonstrations],
     reward: Reward,
-    model: DemonstratorModel,
+    demonstrator: AnyDemonstrator,
     *,
     discount: Discount = None,
     initial: ArrayLike = 0.0,
@@ -65,11 +65,12 @@ def fit(
         mdp: the MDP, or several that share the parameters; the reward is added to its own.
         demonstrations: what was seen, or a list with that of each MDP.
         reward: `Linear`, `Table`, or a function from the parameters to `[S, A]`.
-        model: a `Softmax` that plans and acts, a `Demonstrator`, or a function from the parameters
-            to one of these, to fit the parameter of the softmax too.
+        demonstrator: a `Softmax` that plans and acts, a `Demonstrator`, or a function from the
+            parameters to one of these, to fit the parameter of the softmax too.
         discount: a number, or a function from the parameters to one; None for the MDP's own.
-        initial: where to start, a number or `[k]`. With functions for `model` or `discount` there
-            may be more parameters than `Linear` or `Table` have; these come after theirs.
+        initial: where to start, a number or `[k]`. With functions for `demonstrator` or
+            `discount` there may be more parameters than `Linear` or `Table` have; these come after
+            theirs.
         penalty: half of it times the sum of the squares of the parameters is subtracted from the
             log-likelihood; a number, or `[k]` for one of each parameter.
         method: `"newton"`, `"fisher"` (the natural gradient), or `"bfgs"`; `"auto"` is Newton's.
@@ -98,7 +99,7 @@ def fit(
     tolerance = checks.real("tolerance", tolerance, 0.0)
     max_iterations = checks.whole("max_iterations", max_iterations, 1)
     mdps, listed, environments = environments_of(mdp, demonstrations)
-    question = Question.of(reward, model, discount)
+    question = Question.of(reward, demonstrator, discount)
     start = checks.numbers("initial", initial)
     checks.finite("initial", start)
     names = names_of("initial", start.shape, reward, mdps, more=question.more)
@@ -131,11 +132,11 @@ def _check_probable(first: Evaluation, climb: Climb, theta: Floats) -> None:
         if never.any():
             state, action = np.argwhere(never)[0]
             with jax.enable_x64(True):
-                acts = climb.question.demonstrator(jnp.asarray(theta)).acts
+                acts = climb.question.demonstrator_at(jnp.asarray(theta)).acts
             kind = type(acts).__name__
             raise ValueError(
-                "`model` must give every decision that was seen a probability, as Boltzmann and "
-                f"Mellowmax do, got {kind}, which gives "
+                "`demonstrator` must give every decision that was seen a probability, as Boltzmann "
+                f"and Mellowmax do, got {kind}, which gives "
                 f"{named('action', int(action), mdp.action_labels)} in "
                 f"{named('state', int(state), mdp.state_labels)} none"
             )
@@ -144,11 +145,11 @@ def _check_probable(first: Evaluation, climb: Climb, theta: Floats) -> None:
 def _check_moves(climb: Climb, theta: Floats) -> None:
     """Raise where the policy has no slope, so that no step can be found."""
     with jax.enable_x64(True):
-        acts = climb.question.demonstrator(jnp.asarray(theta)).acts
+        acts = climb.question.demonstrator_at(jnp.asarray(theta)).acts
     if isinstance(acts, Max | EpsilonGreedy):
         raise ValueError(
-            "`model` must act by a softmax whose policy moves with the action values, as that of "
-            f"Boltzmann and Mellowmax, got {type(acts).__name__}"
+            "`demonstrator` must act by a softmax whose policy moves with the action values, as "
+            f"that of Boltzmann and Mellowmax, got {type(acts).__name__}"
         )
 
 

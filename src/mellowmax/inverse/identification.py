@@ -122,7 +122,7 @@ def _moved_along(
 
 def _parameters(question: Question, theta: jax.Array) -> jax.Array:
     """All parameters of the softmaxes of a demonstrator."""
-    leaves = jax.tree.leaves(question.demonstrator(theta))
+    leaves = jax.tree.leaves(question.demonstrator_at(theta))
     return jnp.concatenate([jnp.zeros(0), *(jnp.ravel(jnp.asarray(one, float)) for one in leaves)])
 
 

@@ -16,7 +16,7 @@ from .._typing import ArrayLike, Scalar
 from ..mdp import MDP, Model
 from ..planning import Point, fixed_point
 from .demonstrations import Demonstrations
-from .demonstrator import Demonstrator, DemonstratorModel, demonstrator
+from .demonstrator import AnyDemonstrator, Demonstrator, both
 from .rewards import Linear, Reward, Table, names_of, rewards_of
 
 __all__ = [
@@ -53,28 +53,29 @@ class Question(NamedTuple):
     """What may be a function of the parameters, as a tree that JAX sees through."""
 
     reward: Any
-    model: Any
+    demonstrator: Any
     discount: Any
 
     @classmethod
-    def of(cls, reward: Reward, model: DemonstratorModel, discount: Discount) -> Self:
+    def of(cls, reward: Reward, demonstrator: AnyDemonstrator, discount: Discount) -> Self:
         """From the arguments of `fit`: functions are not data, all else is."""
         if not isinstance(reward, Linear | Table):
             if not _is_function(reward):
                 rule = "Linear, Table or a function of the parameters"
                 checks.instance("reward", reward, Linear | Table, rule)
             reward = jax.tree_util.Partial(reward)
-        model = jax.tree_util.Partial(model) if _is_function(model) else demonstrator(model)
+        who: Any = demonstrator
+        who = jax.tree_util.Partial(who) if _is_function(who) else both(who)
         if callable(discount):
             discount = jax.tree_util.Partial(discount)
         elif discount is not None:
             discount = checks.real("discount", discount, 0.0, 1.0)
-        return cls(reward, model, discount)
+        return cls(reward, who, discount)
 
     @property
     def more(self) -> bool:
         """Can there be parameters that the reward does not have?"""
-        return callable(self.model) or callable(self.discount)
+        return callable(self.demonstrator) or callable(self.discount)
 
     def check(self, mdps: Sequence[MDP], parameters: int) -> None:
         """Raise unless the functions give what they should for so many parameters.
@@ -86,7 +87,7 @@ class Question(NamedTuple):
         """
         with jax.enable_x64(True):
             theta = jax.ShapeDtypeStruct((parameters,), np.dtype(np.float64))
-            jax.eval_shape(self.demonstrator, theta)
+            jax.eval_shape(self.demonstrator_at, theta)
             if callable(self.discount):
                 check_result("discount", "a number", self.discount, theta, [()])
             for mdp in mdps:
@@ -99,9 +100,10 @@ class Question(NamedTuple):
             own = self.discount is None or callable(self.discount)
             (mdp if own else dataclasses.replace(mdp, discount=self.discount)).check_ends()
 
-    def demonstrator(self, parameters: jax.Array) -> Demonstrator:
+    def demonstrator_at(self, parameters: jax.Array) -> Demonstrator:
         """Who acts under some parameters."""
-        return demonstrator(self.model(parameters) if callable(self.model) else self.model)
+        who = self.demonstrator
+        return both(who(parameters) if callable(who) else who)
 
     def discount_at(self, parameters: jax.Array, own: Scalar) -> Any:
         """The discount under some parameters, of an MDP with its own."""
@@ -140,7 +142,7 @@ class Seen(NamedTuple):
 def seen_from(parameters: jax.Array, environment: Environment, question: Question) -> Seen:
     """The policy of the demonstrator under some parameters."""
     model = environment.model
-    who = question.demonstrator(parameters)
+    who = question.demonstrator_at(parameters)
     rewards = rewards_of(question.reward, parameters, environment.counts.shape)
     discount = question.discount_at(parameters, model.discount)
     moved = dataclasses.replace(model, rewards=model.rewards + rewards, discount=discount)
@@ -176,7 +178,7 @@ def log_likelihood(
     mdp: MDP | Sequence[MDP],
     demonstrations: Demonstrations | Sequence[Demonstrations],
     reward: Reward,
-    model: DemonstratorModel,
+    demonstrator: AnyDemonstrator,
     *,
     discount: Discount = None,
 ) -> jax.Array:
@@ -191,7 +193,8 @@ def log_likelihood(
         mdp: the MDP, or several; the reward is added to its own.
         demonstrations: what was seen, or a list with that of each MDP.
         reward: `Linear`, `Table`, or a function from the parameters to `[S, A]`.
-        model: a `Softmax`, a `Demonstrator`, or a function from the parameters to one of these.
+        demonstrator: a `Softmax`, a `Demonstrator`, or a function from the parameters to one of
+            these.
         discount: a number, or a function from the parameters to one; None for the MDP's own.
 
     Raises:
@@ -207,7 +210,7 @@ def log_likelihood(
         -163.584
     """
     mdps, _, environments = environments_of(mdp, demonstrations)
-    question = Question.of(reward, model, discount)
+    question = Question.of(reward, demonstrator, discount)
     if not isinstance(parameters, jax.core.Tracer):
         parameters = checks.numbers("parameters", parameters)
         checks.finite("parameters", parameters)

@@ -23,7 +23,7 @@ from .._common.shown import shown
 from .._typing import ArrayLike, Floats, PyTree
 from ..mdp import MDP
 from .demonstrations import Demonstrations
-from .demonstrator import DemonstratorModel
+from .demonstrator import AnyDemonstrator
 from .estimate import Estimate, FitStatus, NotFittedError
 from .fit import fit
 from .likelihood import Discount, Question, check_result, environments_of, log_likelihood
@@ -102,7 +102,7 @@ def sample(
     mdp: MDP | Sequence[MDP],
     demonstrations: Demonstrations | Sequence[Demonstrations],
     reward: Reward,
-    model: DemonstratorModel,
+    demonstrator: AnyDemonstrator,
     prior: ArrayLike | Callable[[jax.Array], jax.Array],
     *,
     discount: Discount = None,
@@ -121,7 +121,7 @@ def sample(
         mdp: as in `fit`.
         demonstrations: as in `fit`.
         reward: as in `fit`.
-        model: as in `fit`.
+        demonstrator: as in `fit`.
         prior: the standard deviation of a normal distribution around 0, a number or `[k]`, or any
             function from the parameters to a log-density, up to a constant.
         discount: as in `fit`.
@@ -147,14 +147,14 @@ def sample(
         checks.function("callback", callback)
     start = checks.numbers("initial", initial)
     mdps, _, _ = environments_of(mdp, demonstrations)
-    question = Question.of(reward, model, discount)
+    question = Question.of(reward, demonstrator, discount)
     k = len(names_of("initial", start.shape, reward, mdps, more=question.more))
     deviations, log_prior = _prior(prior, k)
     estimate = fit(
         mdp,
         demonstrations,
         reward,
-        model,
+        demonstrator,
         discount=discount,
         initial=initial,
         penalty=0.0 if deviations is None else deviations**-2.0,
@@ -164,7 +164,9 @@ def sample(
         raise NotFittedError(estimate)
 
     def log_density(parameters: jax.Array) -> jax.Array:
-        seen = log_likelihood(parameters, mdp, demonstrations, reward, model, discount=discount)
+        seen = log_likelihood(
+            parameters, mdp, demonstrations, reward, demonstrator, discount=discount
+        )
         total = seen + log_prior(parameters)
         return jnp.where(jnp.isfinite(total), total, -jnp.inf)
 

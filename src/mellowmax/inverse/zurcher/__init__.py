@@ -22,7 +22,7 @@ from ..._typing import ArrayLike, Floats, Integers
 from ...mdp import MDP
 from ...softmax import LogSumExp
 from ..demonstrations import Demonstrations
-from ..demonstrator import DemonstratorModel
+from ..demonstrator import AnyDemonstrator
 from ..likelihood import Environment, Question, environments_of, seen_from
 from ..rewards import Linear
 
@@ -51,7 +51,7 @@ class Zurcher:
     """`[N]`, by how many bins the mileage rose before each decision."""
 
     def standard_errors(
-        self, parameters: ArrayLike, model: DemonstratorModel | None = None
+        self, parameters: ArrayLike, demonstrator: AnyDemonstrator | None = None
     ) -> Floats:
         """`[2]`, the standard errors of Rust's tables, for the estimates of `fit`.
 
@@ -61,7 +61,7 @@ class Zurcher:
 
         Args:
             parameters: the estimates.
-            model: what was fitted, as in `fit`; None for log-sum-exp.
+            demonstrator: what was fitted, as in `fit`; None for log-sum-exp.
 
         Examples:
             >>> from mellowmax import LogSumExp
@@ -75,7 +75,7 @@ class Zurcher:
         checks.finite("parameters", theta)
         if theta.shape != (2,):
             raise ValueError(f"`parameters` must be the 2 estimates, got the shape {theta.shape}")
-        return _errors(self, theta, LogSumExp(1.0) if model is None else model)
+        return _errors(self, theta, LogSumExp(1.0) if demonstrator is None else demonstrator)
 
     @property
     def log_likelihood_of_increments(self) -> float:
@@ -137,9 +137,9 @@ def zurcher(groups: Sequence[int] = (4,), *, bins: int = 90, discount: float = 0
     return Zurcher(mdp, demonstrations, reward, counts, np.concatenate(increments))
 
 
-def _errors(buses: Zurcher, theta: Floats, model: DemonstratorModel) -> Floats:
+def _errors(buses: Zurcher, theta: Floats, demonstrator: AnyDemonstrator) -> Floats:
     """The errors by the outer products of the full likelihood's gradients."""
-    question = Question.of(buses.reward, model, None)
+    question = Question.of(buses.reward, demonstrator, None)
     [_], [seen], [environment] = environments_of(buses.mdp, buses.demonstrations)
     shares = buses.increments / buses.increments.sum()
     with jax.enable_x64(True):

@@ -171,9 +171,9 @@ def _sweep(triangle: Triangle, values: Floats) -> Callable[[Floats], object]:
     """A function that solves `(I - T) x = b` for a triangle, `b` and then `x` in one array."""
     entries = values[triangle.entries]
     n = len(triangle.starts) - 1
-    sweep = rows_in_place()
-    if sweep is not None:
-        return functools.partial(sweep, triangle.starts, triangle.columns, entries)
+    in_place = rows_in_place()
+    if in_place is not None:
+        return functools.partial(in_place, triangle.starts, triangle.columns, entries)
     matrix = csr_array((-entries, triangle.columns, triangle.starts), (n, n)).tolil()
     matrix.setdiag(1.0)
     solve = splu(csc_array(matrix), permc_spec="NATURAL", diag_pivot_thresh=0.0).solve
