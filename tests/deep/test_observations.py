@@ -14,6 +14,7 @@ import pytest
 
 from helpers.trainings import assert_same
 from mellowmax import Boltzmann, Mellowmax
+from mellowmax.cli.describe import describe_training
 from mellowmax.deep import (
     FunctionalEnvironment,
     GymnasiumEnvironment,
@@ -23,12 +24,14 @@ from mellowmax.deep import (
     VectorEnvironment,
     dqn,
     evaluate,
+    load_policy,
     mlp,
     ppo,
     reinforce,
     sac,
     train,
 )
+from mellowmax.deep.observation import as_text, from_text
 from mellowmax.deep.replay import Replay
 from mellowmax.mdp import MDP
 
@@ -295,14 +298,39 @@ class Pictures(eqx.Module):
 
 
 @pytest.mark.parametrize("algorithm", ["reinforce", "dqn"])
-def test_a_network_for_pictures(algorithm):
+def test_a_network_for_pictures(algorithm, tmp_path):
+    """It is resumed, loaded and evaluated, from a checkpoint that has the shapes it saw."""
     learner = {
         "reinforce": reinforce(Boltzmann(1.0), 0.05, batch=2, network=Pictures),
         "dqn": dqn(Boltzmann(1.0), 0.01, network=Pictures, capacity=50, learning_starts=16),
     }[algorithm]
-    result = train(learner, functional(Legal), episodes=8)
+    for episodes in (4, 8):
+        result = train(learner, functional(Legal), episodes=episodes, checkpoint=tmp_path)
     policy = jax.tree.map(lambda x: x[0], result.policies)
-    assert (evaluate(policy, functional(Legal), episodes=8).lengths == N - 1).all()
+    saved = load_policy(tmp_path, network=Pictures).policy
+    played = [evaluate(one, functional(Legal), episodes=8) for one in (policy, saved)]
+    assert (played[0].lengths == N - 1).all()
+    np.testing.assert_array_equal(played[0].returns, played[1].returns)
+    rows = dict(describe_training([tmp_path / "runs-00000.npz"]).rows)
+    assert rows["network"].endswith("Pictures")
+
+
+class Grid(NamedTuple):
+    cells: object
+    counts: tuple
+
+
+def test_the_shapes_of_an_observation_are_written_and_read():
+    image, number = (jax.ShapeDtypeStruct(x, y) for x, y in (((2, 3), np.uint8), ((), np.float32)))
+    for shapes in (image, {"a": image, "b": (number, image)}, Grid(image, (number,))):
+        again = from_text(as_text(shapes))
+        assert jax.tree.leaves(again) == jax.tree.leaves(shapes)
+    assert again.cells == image
+    assert again.counts == (number,)
+    with pytest.raises(
+        ValueError, match=r"'settings\.observation' must be the path, dtype and shape"
+    ):
+        from_text('[["a", "b"]]')
 
 
 def test_what_is_no_mask_is_refused():

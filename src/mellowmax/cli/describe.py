@@ -189,11 +189,10 @@ def describe_training(paths: Sequence[Path]) -> Result:
     parameter = f" with {_listed(numbers['parameters'])}" if numbers["parameters"] else ""
     spread = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     has_rate = "learning_rate" in numbers  # a whole optimiser of optax has its own
-    network = f"{text['depth']} hidden layers of {text['hidden']} units"
     rows = [
         ("training", f"{text.get('algorithm', 'reinforce').upper()} in {text['environment']}"),
         ("softmax", f"{text['softmax']}{parameter}"),
-        ("network", network if text["depth"] != 1 else f"a hidden layer of {text['hidden']} units"),
+        ("network", _network_in_words(text)),
         ("learning rate", _listed(numbers["learning_rate"]) if has_rate else "the optimiser's own"),
         ("discount", _listed(numbers["discount"])),
         *_rows_of_learner(text, numbers),
@@ -212,6 +211,15 @@ def describe_training(paths: Sequence[Path]) -> Result:
         "mean_return": mean,
     }
     return Result(rows, data)
+
+
+def _network_in_words(text: Mapping[str, Any]) -> str:
+    """The network that was trained."""
+    if "network" in text:
+        return str(text["network"])
+    if text["depth"] == 1:
+        return f"a hidden layer of {text['hidden']} units"
+    return f"{text['depth']} hidden layers of {text['hidden']} units"
 
 
 def _rows_of_learner(

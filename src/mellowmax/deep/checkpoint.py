@@ -64,10 +64,12 @@ SETTINGS = {
     "depth": Field("whole number", optional=True, least=0),
     "network": Field("text", optional=True),
     "leaves": Field("text", "N", optional=True),
+    "observation": Field("text", optional=True),
     "*": Field("value"),
 }
 """The settings of a checkpoint, which are JSON. An `mlp` has its sizes, any other network its name
-and its arrays: the path within the module of each, its dtype and its shape."""
+and its arrays: the path within the module of each, its dtype and its shape. An observation that is
+no vector of float32 has its shapes."""
 OF_ALGORITHM = {
     "reinforce": {"batch": SIZE, "baseline": Field("text")},
     "dqn": {"minibatch": SIZE, "train_frequency": SIZE, "capacity": SIZE},

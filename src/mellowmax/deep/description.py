@@ -24,7 +24,7 @@ from .environment import PlayableEnvironment, name_of, observation_of
 from .learner import Learner
 from .log import EpisodeLog
 from .network import HeldTemperature, Mlp
-from .observation import Seen
+from .observation import Seen, as_text, unmasked, vector
 from .ppo import Ppo
 from .reinforce import Reinforce
 from .sac import Sac
@@ -105,8 +105,11 @@ def describe(
         "bin": log.bin,
         "solved_return": log.solved_return,
     }
-    if isinstance(observation_of(environment), Seen):
+    seen = observation_of(environment)
+    if isinstance(seen, Seen):
         text["action_mask"] = True
+    if unmasked(seen) != vector(environment.n_observations):
+        text["observation"] = as_text(unmasked(seen))
     known, more = _parts(learners)
     for name, kind in ALGORITHMS.items():
         if isinstance(known, kind):

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common import checks
+from .._common.compiled_programs import keep_compiled_programs
 from .._common.evaluation import Evaluation
 from .._common.threads import cores
 from .._typing import Key
@@ -93,6 +94,7 @@ def evaluate(
         >>> 15 < result.mean < 30  # a random policy
         True
     """
+    keep_compiled_programs()
     policy = _playable(policy)
     episodes = checks.whole("episodes", episodes, 1)
     if callback is not None:

@@ -12,7 +12,9 @@ nothing in between knows of masks; `Policy` and the targets of `dqn` take the tw
 
 from __future__ import annotations
 
+import json
 import math
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,14 +23,17 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from .._common.shown import shown
 from .._typing import PyTree
 
 __all__ = [
     "Seen",
     "as_kept",
     "as_shapes",
+    "as_text",
     "as_vector",
     "count",
+    "from_text",
     "in_arrays",
     "kept",
     "n_bytes",
@@ -127,3 +132,54 @@ def as_vector(observation: PyTree) -> jax.Array:
     if len(leaves) == 1 and leaves[0].ndim == 1 and jnp.isdtype(leaves[0].dtype, "real floating"):
         return leaves[0]
     return jnp.concatenate([jnp.ravel(leaf).astype(jnp.float32) for leaf in leaves])
+
+
+def as_text(observation: PyTree) -> str:
+    """The shapes of an observation as JSON: for each array, its path in the tree, dtype and shape.
+
+    Examples:
+        >>> as_text({"board": jax.ShapeDtypeStruct((3, 3), jnp.bool_)})
+        '[[[["key", "board"]], "bool", [3, 3]]]'
+    """
+    leaves = jax.tree_util.tree_leaves_with_path(observation)
+    return json.dumps([[[*map(_part, path)], str(x.dtype), x.shape] for path, x in leaves])
+
+
+def from_text(text: str) -> PyTree:
+    """The shapes that `as_text` has written; an object with named parts becomes a named tuple.
+
+    Raises:
+        ValueError: for any other text.
+    """
+    try:
+        leaves = [
+            ([(kind, name) for kind, name in path], jax.ShapeDtypeStruct(shape, np.dtype(dtype)))
+            for path, dtype, shape in json.loads(text)
+        ]
+        return _built(leaves)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        rule = "field 'settings.observation' must be the path, dtype and shape of each array"
+        raise ValueError(f"{rule}, got {shown(text)}") from error
+
+
+def _part(key: Any) -> tuple[str, str | int]:
+    """A part of a path."""
+    if isinstance(key, jax.tree_util.DictKey):
+        return "key", key.key
+    if isinstance(key, jax.tree_util.GetAttrKey):
+        return "name", key.name
+    return "place", key.idx if isinstance(key, jax.tree_util.SequenceKey) else key.key
+
+
+def _built(leaves: list[tuple[list[tuple[str, Any]], Any]]) -> PyTree:
+    """A tree of leaves with their paths."""
+    if not leaves[0][0]:
+        return leaves[0][1]
+    parts: dict[Any, list[tuple[list[tuple[str, Any]], Any]]] = {}
+    for path, leaf in leaves:
+        parts.setdefault(path[0][1], []).append((path[1:], leaf))
+    trees = {name: _built(part) for name, part in parts.items()}
+    kind = leaves[0][0][0][0]
+    if kind == "name":
+        return namedtuple("Observation", trees)(**trees)
+    return trees if kind == "key" else tuple(trees.values())

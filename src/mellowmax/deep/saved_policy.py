@@ -16,7 +16,7 @@ from ..softmax import Max, Softmax
 from .checkpoint import block_path, read
 from .description import KINDS, LONGEST, leaves_of, softmax_name
 from .network import Policy, mlp
-from .observation import vector
+from .observation import from_text, vector
 from .trainable import MakeNetwork, form_of
 
 __all__ = ["SavedPolicy", "load_policy"]
@@ -99,6 +99,8 @@ def load_policy(
 def _network_of(text: Mapping[str, Any], network: MakeNetwork | None) -> Any:
     """The network that the settings of a checkpoint speak of, with shapes in place of arrays."""
     observation, n_actions = vector(text["observations"]), text["actions"]
+    if "observation" in text:
+        observation = from_text(text["observation"])
     if "leaves" not in text:
         sizes = {name: text[name] for name in ("activation", "weights") if name in text}
         return form_of(mlp(text["hidden"], text["depth"], **sizes), observation, n_actions)

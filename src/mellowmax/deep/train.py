@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common import checks
+from .._common.compiled_programs import keep_compiled_programs
 from .._common.locks import only_one
 from .._common.parameters import map_parameters, parameter_shapes
 from .._common.runs import (
@@ -35,6 +36,7 @@ from .._common.runs import (
 from .._common.threads import cores, side_by_side
 from .._typing import Integers, Key, Shape
 from .dqn import Dqn
+from .environment import observation_of
 from .environment_argument import Environment, environment_of
 from .learner import Learner
 from .log import EpisodeLog
@@ -45,6 +47,7 @@ from .progress import ProgressReporter, TrainProgress
 from .reinforce import Reinforce
 from .result import DeepResult
 from .sac import Sac
+from .trainable import check_network
 from .worker import Checkpoints, Lanes, Worker
 
 __all__ = ["train"]
@@ -134,6 +137,7 @@ def train(
         >>> train(reinforce(Boltzmann(5.0)), "CartPole-v1", episodes=20, runs=3, workers=0)
         DeepResult(returns=(3, 20), lengths=(3, 20))
     """
+    keep_compiled_programs()
     checks.instance("learner", learner, Learner, "made by `reinforce`, `dqn`, `ppo` or `sac`")
     n_episodes, n_steps, bin = _check_sizes(episodes, steps, bin, learner.batch)
     if n_steps is None and learner.learns_from == "segments":
@@ -158,6 +162,8 @@ def train(
         default_workers=_workers(learner, setting.size),
         action_mask=action_mask,
     )
+    if (network := getattr(learner, "network", None)) is not None:
+        check_network(network, observation_of(made), made.n_actions)
     player = player_of(learner.learns_from, made)
     width = player.width(learner, len(setting), everyone)
     if learner.discount is None:
