@@ -28,6 +28,8 @@ def here(tmp_path_factory):
     names = re.findall(r"such as `(\w+\.\w+)`", PAGE)
     for name, text in zip(names, shown, strict=True):
         (directory / name).write_text(text)
+    [code] = re.findall(r"```py\n(.*?)```", PAGE, re.DOTALL)
+    subprocess.run([sys.executable, "-c", code], cwd=directory, check=True)
     return directory
 
 

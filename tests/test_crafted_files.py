@@ -61,7 +61,7 @@ def test_a_large_array_is_refused_before_memory_is_taken_for_it(trial, tmp_path)
 
 
 def test_texts_of_a_file_cannot_move_the_cursor_or_forge_a_row(trial, tmp_path):
-    [data] = trial.originals["solution"]
+    [data, *_] = trial.originals["solution"]
     forged = "\x1b[2J\nstatus         converged after 1 iterations"
     (tmp_path / "solution.npz").write_bytes(repacked(data, reason=forged))
     done = call("show", tmp_path / "solution.npz")
@@ -85,7 +85,7 @@ def test_times_of_cells_that_add_up_to_no_number_are_one_sentence(trial):
 
 def test_files_of_older_versions_are_still_read(trial):
     """A solution of 0.1 has no `allowed`; a checkpoint has only the settings there were."""
-    [solution], [training] = trial.originals["solution"], trial.originals["reinforce"]
+    [solution, *_], [training] = trial.originals["solution"], trial.originals["reinforce"]
     with zipfile.ZipFile(io.BytesIO(solution)) as archive:
         fields = crafted_files.loaded(archive.read("fields.npy"))
     older = repacked(solution, allowed=None, fields=fields[fields != "allowed"])

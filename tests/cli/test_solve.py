@@ -30,8 +30,9 @@ from mellowmax import (
 from mellowmax._common import npz
 from mellowmax.cli import solve as command
 from mellowmax.cli.console import choose_softmax
-from mellowmax.cli.describe import sizes
+from mellowmax.cli.describe import SOLUTIONS, sizes
 from mellowmax.mdp import MDP, chain, garnet, two_state
+from mellowmax.planning.any_solution import KINDS
 
 COMMAND = [sys.executable, "-c", "from mellowmax.cli import main; main()"]
 
@@ -172,6 +173,19 @@ def test_no_convergence_is_said_and_written(here):
         ((*MAX, "--csv", "text.npz"), "got 'text.npz', which is something else"),
         ((*MAX, "--csv", "model.npz", "--force"), "another file than is read, got 'model.npz'"),
         ((*MAX, "--csv", "./solution.npz", "--force"), "`--csv` must be another file than `--out`"),
+        ((*MAX, "--horizon", 0), "`--horizon` must be a whole number of at least 1, got 0"),
+        ((*MAX, "--horizon", 3, "--average"), "`--horizon` must not be given for an average rewa"),
+        (
+            (*MAX, "--horizon", 3, "--method", "newton"),
+            "`--method` must not be given with a horizo",
+        ),
+        (
+            (*MAX, "--average"),
+            "`MODEL` must go on forever for an average reward, got the terminal ",
+        ),
+        ((*MAX, "--plot", "a.gif"), "`--plot` must be a file ending in .svg or .png, got 'a.gif'"),
+        ((*MAX, "--plot", "a/b.svg"), "`--plot` must be in a directory that exists, got 'a/b.svg'"),
+        ((*MAX, "--csv", "a.svg", "--plot", "a.svg"), "`--plot` must be another file than `--csv`"),
     ],
 )
 def test_a_wrong_argument_is_one_sentence_and_nothing_is_written(here, arguments, sentence):
@@ -243,6 +257,66 @@ def test_states_and_actions_are_called_by_their_labels(here):
     assert call("show", "model.npz").stdout.splitlines()[-1].startswith("      broken ")
 
 
+MACHINE = MDP.from_arrays(
+    [[[0.5, 0.5], [1.0, 0.0]]] * 2, [[1.0, 2.0], [0.0, 1.0]], 0.9
+).with_labels(states=["runs", "broken"], actions=["wait", "fix"])
+
+
+def test_a_horizon_has_values_for_each_step(here):
+    MACHINE.save("model.npz")
+    given = ("--parameter", 5, "--horizon", 4, "--csv", "by_time.csv", "--plot", "by_time.svg")
+    done = call("solve", "model.npz", *given)
+    assert done.exit_code == 0, done.stderr
+    said = rows(done.stdout.split("\n\n")[0])
+    assert said["horizon"] == "4 steps, by backward induction"
+    assert said["written"] == "solution.npz, by_time.csv and by_time.svg"
+    expected = planning.solve(MACHINE, Mellowmax(5.0), horizon=4)
+    table = pd.read_csv("by_time.csv")
+    pd.testing.assert_frame_equal(table, expected.to_frame(), check_dtype=False, rtol=1e-14)
+    assert "<svg" in (here / "by_time.svg").read_text()
+    with np.load("solution.npz") as file:
+        for name in ("q", "value", "policy"):
+            np.testing.assert_array_equal(file[name], getattr(expected, name))
+    first = done.stdout.splitlines()[-2].split()
+    assert first[0] == "runs"
+    np.testing.assert_allclose(
+        np.array(first[1:], float), [expected.value[0, 0], *expected.policy[0, 0]], rtol=2e-4
+    )
+    data = json.loads(call("show", "solution.npz", "--json").stdout)
+    assert (data["kind"], data["horizon"], data["error_bound"]) == (
+        "solution",
+        4,
+        expected.error_bound,
+    )
+    shown = call("show", "solution.npz").stdout.splitlines()
+    assert shown[-4:] == done.stdout.splitlines()[-4:]
+
+
+def test_the_average_reward_has_its_gain_and_bias(here):
+    MACHINE.save("model.npz")
+    given = ("--softmax", "max", "--average", "--csv", "average.csv", "--plot", "average.png")
+    done = call("solve", "model.npz", *given)
+    assert done.exit_code == 0, done.stderr
+    said = rows(done.stdout.split("\n\n")[0])
+    expected = planning.solve(MACHINE, Max(), average=True)
+    assert float(said["gain"]) == pytest.approx(expected.gain, rel=1e-7)
+    table = pd.read_csv("average.csv")
+    pd.testing.assert_frame_equal(table, expected.to_frame(), check_dtype=False, rtol=1e-14)
+    assert (here / "average.png").read_bytes()[:4] == b"\x89PNG"
+    data = json.loads(call("show", "solution.npz", "--json").stdout)
+    assert (data["gain"], data["bias"]) == (expected.gain, expected.bias.tolist())
+    assert call("show", "solution.npz").stdout.splitlines()[-3].split()[:2] == ["state", "bias"]
+    again = call("solve", "model.npz", *given, "--max-iterations", 1, "--quiet")  # in their place
+    assert (again.exit_code, again.output) == (1, "")
+    assert len(pd.read_csv("average.csv")) == 4
+    text = call("show", "solution.npz").stdout
+    assert rows(text.split("\n\n")[0])["status"] == "out of iterations after 1 iterations"
+
+
+def test_every_kind_of_solution_is_known_again():
+    assert set(SOLUTIONS) == set(KINDS)
+
+
 def test_an_option_that_is_no_number_is_a_usage_error():
     done = call("solve", "x", "--parameter", "much")
     assert done.exit_code == 2
@@ -295,6 +369,7 @@ def test_the_way_is_measured_in_orders_of_magnitude():
     assert way.text(progress(1e-2)) == text
     for change in (0.0, math.inf, math.nan, 10.0):
         assert way.share(progress(change)) == 0.0
+    assert command._Way(horizon=40).share(progress(1.0)) == 0.25
 
 
 def test_a_terminal_gets_a_bar_and_ctrl_c_leaves_the_values_so_far(tmp_path):

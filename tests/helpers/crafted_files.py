@@ -38,7 +38,7 @@ from mellowmax.cli.gif import COMMENT
 from mellowmax.cli.pictures import TITLE
 from mellowmax.experiments import plan, run
 from mellowmax.mdp import MDP, chain, two_state
-from mellowmax.planning import Solution
+from mellowmax.planning import Solution, solve
 
 MEMORY = 2**31
 """Bytes that all readers together may take, beyond what was taken before."""
@@ -110,6 +110,8 @@ def originals(directory):
     bounds = {"residual": 1e-9, "error_bound": 1e-8, "suboptimality_bound": np.inf}
     said = {"reason": "why", "softmax": Mellowmax(5.0), "seconds": 1.0}
     Solution(q, q.max(1), **known, **bounds, **said).save(directory / "solution.npz")
+    solve(chain(3), Mellowmax(5.0), horizon=2).save(directory / "by-time.npz")
+    solve(chain(3), Mellowmax(5.0), average=True).save(directory / "average.npz")
     for algorithm in RESUMED:
         done = train(algorithm, directory / algorithm)
         assert done.exit_code == 0, done.stderr
@@ -132,7 +134,7 @@ def originals(directory):
     [cell, *_] = [path for _, path in fig9.cells.values()]
     files = {
         "model": sorted(directory.glob("model-*.npz")),
-        "solution": [directory / "solution.npz"],
+        "solution": [directory / name for name in ("solution.npz", "by-time.npz", "average.npz")],
         **{name: [directory / name / "runs-00000.npz"] for name in RESUMED},
         "cell": [cell],
         "film": [directory / "film.gif"],

@@ -22,7 +22,7 @@ from mellowmax.experiments.store import read_cell
 from mellowmax.games import Game
 from mellowmax.inverse.estimate import read_fields as read_estimate
 from mellowmax.mdp import MDP
-from mellowmax.planning.solution import read_fields
+from mellowmax.planning.any_solution import read_fields
 
 LONGEST = 1000
 """Characters of an error."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ESTIMATE_COLUMNS",
+    "SOLUTIONS",
     "describe_estimate",
     "describe_model",
     "describe_solution",
@@ -29,6 +30,8 @@ __all__ = [
     "sizes",
 ]
 
+SOLUTIONS = ("solution", "finite-horizon solution", "average-reward solution")
+"""The kinds of files that hold one (`planning.any_solution`)."""
 MOST_STATES, MOST_ACTIONS = 20, 8
 """The largest model whose numbers are printed, one line for each state."""
 
@@ -40,6 +43,7 @@ def _table(
     actions: Labels,
     value: Floats | None = None,
     digits: str = ".4g",
+    heading: str = "value",
 ) -> Table | None:
     """A line for each state of a small model; None for one that is not."""
     n_states, n_actions = by_action.shape
@@ -48,7 +52,7 @@ def _table(
     named = [labels.text(one) for one in labels.values(states, n_states)]
     width = max(5, *map(len, named))
     index = [f"{one:>{width}s}" for one in ["state", *named]]
-    values = [] if value is None else [column("value", [f"{one:.5g}" for one in value], 12)]
+    values = [] if value is None else [column(heading, [f"{one:.5g}" for one in value], 12)]
     columns = [
         column(labels.text(action), [f"{one:{digits}}" for one in probabilities], 9)
         for action, probabilities in zip(
@@ -59,20 +63,27 @@ def _table(
 
 
 def describe_solution(fields: Mapping[str, Any]) -> Result:
-    """Describe a solution by its fields: those of `Solution.fields` or of a file.
+    """Describe a solution by its fields: those of `fields()` of any solution, or of a file.
 
-    The data has `value` and `policy` of a small model; a file has them of any.
+    The data has the values and the policy of a small model; a file has them of any. With a horizon
+    the table shows them at the first step.
     """
-    from ..planning.solution import rows_of
+    from ..planning.any_solution import rows_of
 
-    value, policy = fields["value"], fields["policy"]
+    policy = fields["policy"]
+    heading = "bias" if "bias" in fields else "value"
+    shown, first, title = policy, fields[heading], "policy, by action"
+    if policy.ndim == 3:
+        shown, first, title = policy[0], first[0], "policy at time 0, by action"
     names = fields.get("state_labels"), fields.get("action_labels")
-    table = _table("policy, by action", policy, *names, value, ".4f")
-    arrays = ("q", "value", "policy", "allowed") if table is None else ("q", "allowed")
+    table = _table(title, shown, *names, first, ".4f", heading)
+    arrays = ("q", heading, "policy", "allowed") if table is None else ("q", "allowed")
     data = {name: one for name, one in fields.items() if name not in arrays}
-    n_states, n_actions = policy.shape
-    data = {"kind": "solution", "states": n_states, "actions": n_actions, **data}
-    return Result(rows_of(fields), data, table)
+    *times, n_states, n_actions = policy.shape
+    sizes = {"kind": "solution", "states": n_states, "actions": n_actions}
+    if times:
+        sizes["horizon"] = times[0]
+    return Result(rows_of(fields), sizes | data, table)
 
 
 ESTIMATE_COLUMNS = ("parameter", "estimate", "standard_error", "low", "high")

@@ -20,6 +20,7 @@ OTHER_NAMES = {
     "path": ["file", "model", "mdp", "checkpoint", "directory", "out"],
     "environment": ["model", "mdp"],
     "demonstrator": ["softmax"],
+    "mdp": ["model"],
     "reward": ["features"],
 }
 """Arguments of the library whose flags have other names; a command has one of those."""

@@ -9,7 +9,13 @@ import typer
 
 from .._common import npz
 from .console import errors_in_one_sentence
-from .describe import describe_estimate, describe_model, describe_solution, describe_training
+from .describe import (
+    SOLUTIONS,
+    describe_estimate,
+    describe_model,
+    describe_solution,
+    describe_training,
+)
 from .options import AsJson, paths
 from .result import Result, print_result
 
@@ -50,8 +56,8 @@ def _described(path: Path) -> Result:
     if not path.is_file():
         raise ValueError(f"{RULE}, got {str(path)!r}, which is not there")
     kind = npz.kind_of(path)
-    if kind == "solution":
-        from ..planning.solution import read_fields
+    if kind in SOLUTIONS:
+        from ..planning.any_solution import read_fields
 
         return describe_solution(read_fields(path))
     if kind == "estimate":

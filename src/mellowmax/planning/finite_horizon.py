@@ -23,7 +23,7 @@ import dataclasses
 import functools
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -36,19 +36,14 @@ from ..mdp import MDP
 from ..mdp.labels import Labels
 from ..mdp.operator import Operator
 from ..softmax import Max, Softmax
+from .any_solution import BY_TIME, AnySolution
 from .arguments import check_callback, check_softmax, mesh_of, of_each_step
 from .bellman import action_values, values, worth
 from .bounds import Margins, error_bound
 from .devices import STATES, largest, namespace, place_array
 from .loop import Callback
-from .picture import picture
 from .problem import Model, Problem
 from .solution import SolveProgress
-from .table import columns, frame
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 __all__ = ["FiniteHorizonSolution", "backward_induction"]
 
@@ -57,11 +52,13 @@ SECONDS_BETWEEN_REPORTS = 0.25
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class FiniteHorizonSolution:
+class FiniteHorizonSolution(AnySolution):
     """The values and policies of every step, and what is known about them.
 
     Time runs from 0, before the first step, to the horizon `T`, after the last.
     """
+
+    KIND: ClassVar[str] = BY_TIME
 
     q: Floats = dataclasses.field(repr=False)
     """`[T, S, A]`, the action values of each step; -inf for an action that is not allowed."""
@@ -98,13 +95,11 @@ class FiniteHorizonSolution:
         steps = zip(self.softmax, self.q, masks, strict=True)
         return np.stack([softmax.policy(q, where=mask) for softmax, q, mask in steps])
 
-    def to_frame(self) -> DataFrame:
-        """A pandas table with a row for each step, state and action."""
-        return frame(columns(self, "value", self.value[:-1]))
+    def _known(self) -> dict[str, Any]:
+        return {}
 
-    def plot(self) -> Figure:
-        """A Matplotlib figure: the values and the policy by time."""
-        return picture(self, "value", self.value)
+    def _values(self) -> tuple[str, Floats]:
+        return "value", self.value
 
 
 def backward_induction(

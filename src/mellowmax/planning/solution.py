@@ -5,48 +5,19 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-import math
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from .._common import npz
-from .._common.schema import Field
 from .._typing import ArrayLike, Bools, Floats
 from ..mdp.labels import Labels
 from ..softmax import Softmax
-from .picture import picture
-from .table import columns, frame
+from .any_solution import DISCOUNTED, AnySolution
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
-
     from .average_reward import AverageSolution
     from .sensitivity import Sensitivity
 
-__all__ = ["NotConvergedError", "Solution", "SolveProgress", "Status", "read_fields", "rows_of"]
-
-SCHEMA = {
-    "q": Field("number", "S A"),
-    "value": Field("number", "S"),
-    "policy": Field("number", "S A"),
-    "allowed": Field("boolean", "S A", optional=True),  # not in files of 0.1
-    "converged": Field("boolean"),
-    "status": Field("text"),
-    "iterations": Field("whole number", least=0),
-    "residual": Field("number"),
-    "error_bound": Field("number", optional=True),
-    "method": Field("text"),
-    "reason": Field("text"),
-    "suboptimality_bound": Field("number"),
-    "softmax": Field("text"),
-    "state_labels": Field("value", "S or S D", optional=True),
-    "action_labels": Field("value", "A or A E", optional=True),
-}
-"""The fields of a solution in a file."""
+__all__ = ["NotConvergedError", "Solution", "SolveProgress", "Status", "known_of"]
 
 
 class Status(enum.StrEnum):
@@ -92,8 +63,10 @@ class SolveProgress:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(AnySolution):
     """Values under a softmax, and what is known about them."""
+
+    KIND: ClassVar[str] = DISCOUNTED
 
     q: Floats = dataclasses.field(repr=False)
     """`[S, A]`, the action values; -inf for an action that is not allowed."""
@@ -163,76 +136,17 @@ class Solution:
         """`[S, A]`, the softmax's own policy at `q`; computed when first asked for."""
         return self.softmax.policy(self.q, where=self.allowed)
 
-    def rows(self) -> list[tuple[str, str]]:
-        """The solution in words: pairs of a name and a text, as `print` shows them."""
-        return [*rows_of(self._known()), ("time", f"{self.seconds:.3g} s")]
-
-    def __str__(self) -> str:
-        return "\n".join(f"{name:14s} {text}" for name, text in self.rows())
-
-    def fields(self) -> dict[str, Any]:
-        """What `save` writes, by name: values, policy and what is known about them."""
-        allowed = np.ones(self.q.shape, np.bool_) if self.allowed is None else self.allowed
-        arrays = {"q": self.q, "value": self.value, "policy": self.policy, "allowed": allowed}
-        labels = {"state_labels": self.state_labels, "action_labels": self.action_labels}
-        arrays |= {name: given for name, given in labels.items() if given is not None}
-        return arrays | self._known()
-
-    def to_frame(self) -> DataFrame:
-        """A pandas table with a row for each state and action.
-
-        Examples:
-            >>> from mellowmax import Max
-            >>> from mellowmax.mdp import chain
-            >>> from mellowmax.planning import solve
-            >>> mdp = chain(2).with_labels(actions=["back", "on"])
-            >>> print(solve(mdp, Max()).to_frame().round(2))
-               state action  allowed      q  policy  value
-            0      0   back     True  88.32     0.0   89.1
-            1      0     on     True  89.10     1.0   89.1
-            2      1   back     True  88.31     0.0   90.1
-            3      1     on     True  90.10     1.0   90.1
-        """
-        return frame(columns(self, "value", self.value))
-
-    def plot(self) -> Figure:
-        """A Matplotlib figure: the values, the policy, and the history where it was kept."""
-        return picture(self, "value", self.value, self.history)
-
     def _known(self) -> dict[str, Any]:
-        names = ["converged", "status", "iterations", "residual", "error_bound", "method"]
-        names += ["reason", "suboptimality_bound"]
-        known = {name: getattr(self, name) for name in names}
-        return known | {"status": _in_words(self), "softmax": str(self.softmax)}
+        return known_of(self)
 
-    def save(self, path: str | Path) -> None:
-        """Write values, policy and what is known about them to an `.npz` file."""
-        npz.write(path, "solution", self.fields())
+    def _values(self) -> tuple[str, Floats]:
+        return "value", self.value
 
 
-def read_fields(path: str | Path) -> dict[str, Any]:
-    """What `Solution.save` wrote, by name.
-
-    Raises:
-        ValueError: for a file that is truncated, of another kind, or of a newer version.
-    """
-    with npz.reading(path, "solution", SCHEMA) as fields:
-        return fields
-
-
-def rows_of(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """A solution in words, from the fields that `Solution.save` writes."""
-    error = "not proved for this operator"
-    if fields.get("error_bound") is not None:
-        error = _at_most(fields["error_bound"])
-    return [
-        ("operator", fields["softmax"]),
-        ("method", f"{fields['method']}: {fields['reason']}"),
-        ("status", f"{fields['status']} after {fields['iterations']} iterations"),
-        ("residual", f"{fields['residual']:.3g}"),
-        ("error", error),
-        ("below optimum", _at_most(fields["suboptimality_bound"])),
-    ]
+def known_of(solution: Solution | AverageSolution) -> dict[str, Any]:
+    """How an iteration has come to its end, by the names of fields."""
+    names = ["converged", "iterations", "residual", "method", "reason"]
+    return {name: getattr(solution, name) for name in names} | {"status": _in_words(solution)}
 
 
 class NotConvergedError(RuntimeError):
@@ -252,7 +166,3 @@ def _in_words(solution: Solution | AverageSolution) -> str:
     """The status as files and people get it, with the period of a cycle."""
     period = "" if solution.cycle_period is None else f" of period {solution.cycle_period}"
     return f"{solution.status}{period}"
-
-
-def _at_most(bound: float) -> str:
-    return f"{bound:.3g} at most" if math.isfinite(bound) else "unknown"

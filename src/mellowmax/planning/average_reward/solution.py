@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 from ..._typing import Bools, Floats
 from ...mdp.labels import Labels
 from ...softmax import Softmax
-from ..picture import picture
-from ..solution import Status
-from ..table import columns, frame
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
+from ..any_solution import AVERAGE, AnySolution
+from ..solution import Status, known_of
 
 __all__ = ["AverageSolution"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class AverageSolution:
+class AverageSolution(AnySolution):
     """The average reward under a softmax, and what is known about it."""
+
+    KIND: ClassVar[str] = AVERAGE
 
     gain: float
     """The average reward of a step, whatever the first state."""
@@ -67,10 +64,8 @@ class AverageSolution:
         """`[S, A]`, the softmax's own policy at `q`; computed when first asked for."""
         return self.softmax.policy(self.q, where=self.allowed)
 
-    def to_frame(self) -> DataFrame:
-        """A pandas table with a row for each state and action."""
-        return frame(columns(self, "bias", self.bias))
+    def _known(self) -> dict[str, Any]:
+        return {"gain": self.gain, **known_of(self)}
 
-    def plot(self) -> Figure:
-        """A Matplotlib figure: the bias, the policy, and the history where it was kept."""
-        return picture(self, "bias", self.bias, self.history)
+    def _values(self) -> tuple[str, Floats]:
+        return "bias", self.bias
