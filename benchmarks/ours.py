@@ -1,5 +1,6 @@
-"""One model solved by this library: `ours.py MODEL OPERATOR RESIDUAL`, a line of JSON.
+"""One model solved by this library: `ours.py MODEL [first]`, a line of JSON.
 
+Times are seconds of the processor, of the first solve of a process and the best of later ones.
 `memory` is the model and what a solve needs beside it at its peak, over the size of the model.
 """
 
@@ -11,16 +12,12 @@ import sys
 import time
 from pathlib import Path
 
-import jax
-from peers.model import again
+import numpy as np
+from peers.model import TOLERANCE, timed
 
 import mellowmax as mm
 from mellowmax.mdp import MDP
 from mellowmax.planning import solve
-
-jax.config.update("jax_compilation_cache_dir", str(Path(sys.argv[1]).parent / "compiled"))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-jax.config.update("jax_cpu_enable_async_dispatch", False)  # as for jaxdp: see docs/benchmarks.md
 
 
 def resident():
@@ -29,19 +26,14 @@ def resident():
     return pages * resource.getpagesize()
 
 
-def reset_peak():
-    """Forget the peak of building the model."""
-    Path("/proc/self/clear_refs").write_text("5")
-
-
 def size_of(mdp):
     """The bytes of a model."""
     arrays = (mdp.successors, mdp.probabilities, mdp.rewards)
     return sum(array.nbytes for array in arrays if array is not None)
 
 
-def peak_since():
-    """The largest it has been since `reset_peak`."""
+def peak():
+    """The largest it has been since the peak was forgotten."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) * 1024
@@ -49,25 +41,25 @@ def peak_since():
 
 
 mdp = MDP.load(sys.argv[1])
-name, *parameter = sys.argv[2].split()
-softmax = mm.Max() if name == "max" else mm.Mellowmax(float(parameter[0]))
-times = []
-while again(times):
-    if len(times) == 1:  # what follows compiles nothing
-        reset_peak()
+found = {}
+for name, softmax in (("max", mm.Max()), ("mellowmax", mm.Mellowmax(5.0))):
+
+    def solved(softmax=softmax):
+        return solve(mdp, softmax, tolerance=TOLERANCE)
+
+    began = time.process_time()
+    solution = solved()
+    first = time.process_time() - began
+    found[name] = {"first": first}
+    if "first" not in sys.argv:
+        Path("/proc/self/clear_refs").write_text("5")
         before = resident() - size_of(mdp)
-    began = time.perf_counter()
-    solution = solve(mdp, softmax, tolerance=float(sys.argv[3]))
-    times.append(time.perf_counter() - began)
-print(
-    json.dumps(
-        {
-            "seconds": min(times[1:]),
-            "first": times[0],
-            "residual": solution.residual,
-            "method": f"{solution.method}, {solution.iterations} iterations",
-            "memory": (peak_since() - before) / size_of(mdp),
-            "peak": peak_since(),
-        }
-    )
-)
+        found[name]["seconds"] = timed(solved)[1]
+        found[name]["memory"] = (peak() - before) / size_of(mdp)
+        found[name]["residual"] = solution.residual
+        found[name]["iterations"] = solution.iterations
+        found[name]["reason"] = solution.reason
+if "first" not in sys.argv:
+    weights = np.random.default_rng(0).normal(size=solution.q.shape)
+    found["vjp"] = timed(lambda: solution.vjp(weights))[1]
+print(json.dumps(found))

@@ -1,63 +1,38 @@
 """Planning against other solvers, as ratios in one run, each to the same residual.
 
-`make bench` runs it. Every solver runs in a process of its own, and every peer in an environment of
-its own, made on the first run in `build/bench`. A time is the best of the solves after the first,
-as many as fit into a second or so. The first one also compiles: it is reported apart, and is
-shorter from the second run on, because compiled programs are kept. `--peer NAME` and `--model NAME`
-restrict it.
+`make bench` runs it. Times are seconds of the processor. Each peer has an environment of its own,
+made on the first run in `build/bench`, which finds this library too: for each model a process times
+all the peer's methods, and ours before and after each of them. The best method counts. A solver
+gets `--limit` seconds for a model. `--peer NAME` and `--model NAME` restrict it; `--peer none`
+leaves our own times. Compiling is apart: the first solve of a process, with nothing kept and with
+what an earlier process has kept.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-import numpy as np
+from models import BANDED_OR_GRIDS, MODELS, NEW
 from venvs import BUILD, python_of
 
-from mellowmax.mdp import MDP, garnet, grid_world
-
-ROOT = Path(__file__).parent.parent
+HERE = Path(__file__).parent
 PEERS = {
     "quantecon": ["quantecon==0.11.4"],
-    "mdpsolver": ["mdpsolver==0.10.2", "scipy"],
+    "pymdptoolbox": ["pymdptoolbox==4.0b3"],
+    "mdpax": ["mdpax==0.2.2", "jax==0.10.2"],
+    "mdpsolver": ["mdpsolver==0.10.2"],
     "jaxdp": ["jaxdp==0.4.0", "jax==0.10.2"],
 }
-RESIDUAL = 1e-6
-DISCOUNT = 0.99
-OMEGA = 16.55
-LIMIT = 300
-"""Seconds that a peer gets for a model, its set-up included."""
-
-
-def dense(n_states, n_actions, seed):
-    """Transitions to all states, uniform on the simplex, and standard normal rewards."""
-    rng = np.random.default_rng(seed)
-    transitions = rng.exponential(size=(n_states, n_actions, n_states))
-    transitions /= transitions.sum(-1, keepdims=True)
-    return MDP.from_arrays(transitions, rng.normal(size=(n_states, n_actions)), DISCOUNT)
-
-
-def grid(size):
-    """A tenth of the cells are walls; the goal is in the last corner."""
-    return grid_world((size, size), walls=0.1, seed=0, discount=DISCOUNT)
-
-
-MODELS = {
-    "dense 200x10": lambda: dense(200, 10, 0),
-    "garnet 1e4x10x10": lambda: garnet(10**4, 10, 10, 0, discount=DISCOUNT),
-    "garnet 1e5x10x10": lambda: garnet(10**5, 10, 10, 0, discount=DISCOUNT),
-    "garnet 1e6x5x5": lambda: garnet(10**6, 5, 5, 0, discount=DISCOUNT),
-    "grid 316x316": lambda: grid(316),
-    "grid 1000x1000": lambda: grid(1000),
-}
-# Goals at 2 cores: how many times faster than the peer.
-GOALS = {"quantecon": 1.0, "mdpsolver": 10.0, "jaxdp": 10.0}
-GOAL_OF_THE_LARGEST = ("quantecon", "garnet 1e6x5x5", 3.0)
+DENSE_ONLY = {"jaxdp"}
+TWICE, ADJOINT = 2.0, 1.5
+"""Goals: mellowmax over max on grids and banded models, `vjp` over a solve with mellowmax."""
 
 
 def saved(name):
@@ -69,62 +44,113 @@ def saved(name):
     return path
 
 
-def run(python, script, model, operator):
-    """What a solver's process reports, or why it does not."""
-    command = [python, ROOT / "benchmarks" / script, saved(model), operator, str(RESIDUAL)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        return {"skipped": f"over {LIMIT} s"}
-    if done.returncode:
-        return {"skipped": done.stderr.strip().splitlines()[-1][:60]}
-    return json.loads(done.stdout.splitlines()[-1])
+def run(command, limit, **environment):
+    """The lines of JSON that a process has printed within the limit, and how it ended."""
+    one_thread = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    own = {name: text for name, text in os.environ.items() if not name.startswith("JAX_")}
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as error:
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            stdout=out,
+            stderr=error,
+            env=own | one_thread | environment,
+        )
+        try:
+            process.wait(limit)
+            why = ""
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            why = f"over {limit:g} s"
+        out.seek(0)
+        error.seek(0)
+        said = error.read().strip().splitlines()
+        if process.returncode and not why:
+            why = said[-1][:70] if said else f"exit code {process.returncode}"
+        return [json.loads(line) for line in out if line.startswith("{")], why
+
+
+def ours(name):
+    """Our times for a model: later solves, and first ones without and with what was kept."""
+    with tempfile.TemporaryDirectory() as cache:
+        command = [sys.executable, HERE / "ours.py", saved(name)]
+        cold, why = run([*command, "first"], 600, XDG_CACHE_HOME=cache)
+        warm, why = run(command, 600, XDG_CACHE_HOME=cache)
+    if not warm:
+        raise RuntimeError(f"{name}: {why}")
+    return cold[0], warm[0]
+
+
+def table_of_ours(names):
+    """Print our times, and return those that miss a goal."""
+    missed = []
+    print("seconds of the processor      max  mellowmax       vjp   first solve  kept   memory")
+    for name in names:
+        cold, warm = ours(name)
+        best, soft = warm["max"]["seconds"], warm["mellowmax"]["seconds"]
+        ratio, adjoint = soft / best, warm["vjp"] / soft
+        stars = [" ", " "]
+        if name in BANDED_OR_GRIDS and ratio > TWICE:
+            stars[0] = "*"
+            missed.append(f"mellowmax takes {ratio:.1f} times as long as max: {name}")
+        if adjoint > ADJOINT:
+            stars[1] = "*"
+            missed.append(f"vjp takes {adjoint:.1f} times as long as a solve: {name}")
+        both = [x["max"]["first"] + x["mellowmax"]["first"] for x in (cold, warm)]
+        memory = max(warm["max"]["memory"], warm["mellowmax"]["memory"])
+        new = "new" if name in NEW else ""
+        print(
+            f"{name:18s}{new:4s}{best:12.5f}{soft:9.5f}{ratio:6.1f}{stars[0]}{adjoint:6.2f}{stars[1]}"
+            f"{both[0]:12.2f}{both[1]:6.2f}{memory:7.1f} x",
+            flush=True,
+        )
+        for softmax in ("max", "mellowmax"):
+            print(f"    {softmax}: {warm[softmax]['reason']}", flush=True)
+    return missed
+
+
+def table_of_peer(peer, names, limit):
+    """Print a peer's best method for each model, and return where we are behind."""
+    behind = []
+    python = python_of(peer, PEERS[peer], beside_ours=True)
+    print(f"\n{peer:24s}seconds     ours  ours is  residual  its best method")
+    for name in names:
+        found, why = run([python, HERE / "peers" / f"{peer}_solve.py", saved(name)], limit)
+        done = [one for one in found if one["residual"] <= 1e-5]
+        if not done:
+            print(f"{name:20s} {why or 'no method has solved it'}", flush=True)
+            continue
+        best = min(done, key=lambda one: one["seconds"])
+        ours = min(one["ours"] for one in found)
+        ratio = best["seconds"] / ours
+        star = "" if ratio >= 1 else "*"
+        if star:
+            behind.append(f"{peer} takes {ratio:.2f} times as long as we do: {name}")
+        faster = f"{ratio:.1f}" if ratio < 100 else f"{ratio:.0f}"
+        note = f" ({why} for the others)" if why else ""
+        print(
+            f"{name:20s}{best['seconds']:11.5f}{ours:9.5f}{faster:>8s} x{star:1s}"
+            f"{best['residual']:9.1e}  {best['method']}{note}",
+            flush=True,
+        )
+    return behind
 
 
 def main():
-    """Print one line for each model, operator and solver."""
+    """Print a table of our times, one for each peer, and which goals are missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peer", choices=PEERS, action="append")
+    parser.add_argument("--peer", choices=[*PEERS, "none"], action="append")
     parser.add_argument("--model", choices=MODELS, action="append")
+    parser.add_argument("--limit", type=float, default=60.0)
     chosen = parser.parse_args()
-    print(
-        f"{platform.processor() or platform.machine()}, residual {RESIDUAL:g}, discount {DISCOUNT}"
-    )
-    print("model             operator   solver      seconds  first  residual  memory  ours is")
-    for model in chosen.model or MODELS:
-        for operator in ("max", f"mellowmax {OMEGA}"):
-            ours = run(sys.executable, "ours.py", model, operator)
-            line(model, operator, "mellowmax", ours, f"{ours.get('method', '')}")
-            for peer in chosen.peer or PEERS:
-                if operator != "max" and peer != "jaxdp":
-                    continue
-                theirs = run(
-                    python_of(peer, PEERS[peer]), f"peers/{peer}_solve.py", model, operator
-                )
-                verdict = ""
-                if "seconds" in theirs and "seconds" in ours:
-                    ratio = theirs["seconds"] / ours["seconds"]
-                    goal = GOALS[peer]
-                    if (peer, model) == GOAL_OF_THE_LARGEST[:2]:
-                        goal = GOAL_OF_THE_LARGEST[2]
-                    verdict = (
-                        f"{ratio:.1f} x faster (goal {goal:g}{'' if ratio >= goal else ', missed'})"
-                    )
-                line(model, operator, peer, theirs, verdict)
-
-
-def line(model, operator, solver, result, verdict):
-    """One line of the table."""
-    start = f"{model:17s} {operator.split()[0]:10s} {solver:10s}"
-    if "skipped" in result:
-        print(f"{start} {result['skipped']}", flush=True)
-        return
-    memory = f"{result['memory']:.1f} x" if "memory" in result else ""
-    print(
-        f"{start} {result['seconds']:8.4f} {result['first']:6.2f}  {result['residual']:.1e} "
-        f"{memory:>7s}  {verdict}",
-        flush=True,
-    )
+    names = chosen.model or list(MODELS)
+    print(f"{platform.machine()}, Python {platform.python_version()}, one thread of BLAS\n")
+    missed = table_of_ours(names)
+    for peer in chosen.peer or PEERS:
+        if peer != "none":
+            some = [name for name in names if peer not in DENSE_ONLY or name.startswith("dense")]
+            missed += table_of_peer(peer, some, chosen.limit)
+    print("\nGoals that are missed: " + ("; ".join(missed) or "none"))
 
 
 if __name__ == "__main__":

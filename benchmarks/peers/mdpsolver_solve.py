@@ -1,35 +1,35 @@
-"""One model solved by mdpsolver's modified policy iteration: `MODEL max RESIDUAL`."""
+"""One model solved by mdpsolver: `MODEL`, a line of JSON for each of its methods."""
 
-import json
-import sys
-import time
+import functools
 
 import mdpsolver
 import model
 import numpy as np
 
-successors, probabilities, rewards, discount = model.arrays()
+quantities = successors, probabilities, rewards, discount = model.arrays()
 if successors is None:
     transitions = {"tranMatWithZeros": probabilities.tolist()}
 else:
     transitions = {"tranMatProbs": probabilities.tolist(), "tranMatColumns": successors.tolist()}
 # Its tolerance is on the distance to the optimum.
-tolerance = float(sys.argv[3]) * discount / (1 - discount)
+tolerance = model.TOLERANCE * discount / (1 - discount)
+earned = rewards.tolist()
 
 
 def fresh():
     """A model that was not solved before: a second solve would start from the first's result."""
     solver = mdpsolver.model()
-    solver.mdp(discount=discount, rewards=rewards.tolist(), **transitions)
+    solver.mdp(discount=discount, rewards=earned, **transitions)
     return solver
 
 
-times = []
-while not times or (model.again(times) and times[0] < 20):
-    solver = fresh()
-    began = time.perf_counter()
-    solver.solve(algorithm="mpi", tolerance=tolerance)
-    times.append(time.perf_counter() - began)
-v = np.array(solver.getValueVector())
-residual = model.residual(successors, probabilities, rewards, discount, v)
-print(json.dumps({"seconds": min(times), "first": times[0], "residual": residual}))
+def solved(algorithm, solver):
+    """The values that a method finds."""
+    solver.solve(algorithm=algorithm, tolerance=tolerance)
+    return np.array(solver.getValueVector())
+
+
+methods = {"modified policy iteration": "mpi", "policy iteration": "pi", "value iteration": "vi"}
+model.report(
+    {name: (fresh, functools.partial(solved, short)) for name, short in methods.items()}, quantities
+)

@@ -17,17 +17,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._typing import Floats
 from ..softmax import Max, Softmax
 from .devices import gather, namespace
+from .greedy import maximum
 from .problem import Model
 
 __all__ = ["action_values", "entries", "expected", "successor_values", "values", "worth"]
 
 UNROLLED = 32
 """Up to this many branches are added up in one fused operation."""
-SHORT = 64
-"""Up to this many actions make a short row."""
 
 
 def action_values(model: Model, v: jax.Array) -> jax.Array:
@@ -42,14 +40,10 @@ def action_values(model: Model, v: jax.Array) -> jax.Array:
 def values(model: Model, softmax: Softmax, q: jax.Array) -> jax.Array:
     """`v = f(q)`."""
     if isinstance(q, np.ndarray) and isinstance(softmax, Max):
-        return _maximum(q if model.allowed is None else np.where(model.allowed, q, -np.inf))
+        allowed: Any = model.allowed
+        return maximum(q, allowed)
     value = softmax.value(q, axis=model.axis, where=model.allowed)
     return worth(softmax, value, model.terminal)
-
-
-def _maximum(q: Floats) -> Any:
-    """The largest of each row; of short ones NumPy finds it faster down long columns."""
-    return q.max(1) if q.shape[1] > SHORT else np.ascontiguousarray(q.T).max(0)
 
 
 def worth(softmax: Softmax, value: jax.Array, terminal: jax.Array) -> jax.Array:

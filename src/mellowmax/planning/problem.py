@@ -27,7 +27,6 @@ from ..mdp.operator import Operator
 from ..softmax import Max, Softmax
 from .arguments import prior_of_states
 from .devices import STATES, fetch, on_every_device, place_array, place_scalar, states_last
-from .greedy import Greedy
 from .linear.transitions import Transitions
 
 __all__ = ["TOLERANCE", "Means", "Model", "Problem", "place"]
@@ -121,8 +120,6 @@ class Problem:
             by_state = prior_of_states(array, mdp) if inner else array
             return by_state if mesh is None else place_array(by_state, mesh)
 
-        if mesh is None and type(softmax) is Max:
-            return cls(mdp, softmax, mesh, place(mdp, mesh), Greedy())
         placed = map_parameters(placed_parameter, softmax)
         return cls(mdp, softmax, mesh, place(mdp, mesh), placed)
 

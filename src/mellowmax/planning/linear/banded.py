@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from ..._typing import Floats, Integers
 from ...mdp import MDP
-from .entries import Entries, entries_of
+from .entries import Entries, Weights, entries_of
 from .form import LEFT, Factors, Form
 from .transitions import rows_of, states_of
 
@@ -65,7 +65,7 @@ class Banded(Form):
             f"one and {self.upper} above, and solved exactly"
         )
 
-    def factors(self, weights: Floats) -> Factors:
+    def factors(self, weights: Weights) -> Factors:
         """The factorised matrix; where few actions have a weight, it may have fewer diagonals."""
         few = self.entries.few(weights)
         if few is None:

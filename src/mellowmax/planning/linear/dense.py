@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 
 from ..._typing import Floats, Integers
 from ...mdp import MDP
-from .entries import Entries, entries_of
+from .entries import Entries, Weights, entries_of
 from .form import LEFT, Factors, Form
 
 __all__ = ["Dense"]
@@ -36,30 +36,31 @@ class Dense(Form):
         """What it is called in the reason of a solution."""
         return f"its linear systems are small, with {self.n_states} states, and solved exactly"
 
-    def factors(self, weights: Floats) -> Factors:
+    def factors(self, weights: Weights) -> Factors:
         """The factorised matrix."""
         n = self.n_states
         matrix = np.multiply(self._mixed(weights), -self.discount, order="F")
         matrix.reshape(-1, order="F")[:: n + 1] += 1.0
         return _DenseFactors(*lapack.dgetrf(matrix, overwrite_a=True)[:2])
 
-    def _mixed(self, weights: Floats) -> Floats:
+    def _mixed(self, weights: Weights) -> Floats:
         """`W P`."""
         n = self.n_states
         if isinstance(self.rows, Entries):
-            values = self.rows.merged.values(weights)
-            whole: Any = np.bincount(self._places, values, n * n).reshape(n, n)
-            transposed: Floats = whole.T
-            return transposed
-        taken = np.flatnonzero(weights)
-        if len(taken) == n and (taken // weights.shape[1] == np.arange(n)).all():  # one a state
-            chosen: Floats = self.rows.reshape(-1, n)[taken]
-            return chosen * weights.reshape(-1, 1)[taken]
-        return np.matmul(weights[:, None], self.rows)[:, 0]
+            few = self.rows.few(weights) if weights.ndim == 1 else None
+            places = self._places if few is None else few.columns * np.int64(n) + few.rows
+            values = self.rows.merged.values(weights) if few is None else few.values
+            columns: Any = np.bincount(places, values, n * n).reshape(n, n)
+            mixed: Floats = columns.T
+        elif weights.ndim == 1:
+            mixed = self.rows[np.arange(n), weights]
+        else:
+            mixed = np.matmul(weights[:, None], self.rows)[:, 0]
+        return mixed
 
     @functools.cached_property
     def _places(self) -> Integers:
-        """The numbers of the entries, column by column, which is LAPACK's order."""
+        """Column by column, as LAPACK has them."""
         assert isinstance(self.rows, Entries)
         merged = self.rows.merged
         return merged.columns * np.int64(self.n_states) + merged.rows

@@ -11,16 +11,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from ..._typing import Floats, Integers
 from ...mdp import MDP
 from .transitions import once, rows_of
 
-__all__ = ["Entries", "Few", "Merged", "entries_of", "row_starts"]
+__all__ = ["Entries", "Few", "Merged", "Weights", "entries_of", "row_starts"]
+
+Weights: TypeAlias = npt.NDArray[Any]
+"""Of the actions, `[S, A]`; or one action `[S]` a state, which has all the weight."""
 
 
 class Few(NamedTuple):
@@ -39,7 +43,7 @@ class Merged(NamedTuple):
     columns: Integers  # [N]
     assembly: csr_array  # [N, S * A]
 
-    def values(self, weights: Floats) -> Floats:
+    def values(self, weights: Weights) -> Floats:
         """`[N]`, for the weights `[S, A]` of the actions."""
         return self.assembly @ weights.reshape(-1)
 
@@ -51,25 +55,31 @@ class Entries:
     pairs: csr_array  # [S * A, S], see `rows_of`
     n_actions: int
 
-    def few(self, weights: Floats) -> Few | None:
-        """The entries where at most half of the actions have a weight; None where more have one."""
+    def few(self, weights: Weights) -> Few | None:
+        """Those where at most half of the actions have a weight; None where more have."""
+        if weights.ndim == 1:
+            states = np.arange(len(weights), dtype=np.int32)
+            return self._of_pairs(states, states * np.int64(self.n_actions) + weights, None)
         flat = weights.reshape(-1)
         taken = np.flatnonzero(flat)
         if 2 * len(taken) > len(flat):
             return None
-        each, left = divmod(self.pairs.nnz, len(flat))
-        states = (taken // self.n_actions).astype(np.int32)
-        if left == 0 and self._is_even:
+        return self._of_pairs((taken // self.n_actions).astype(np.int32), taken, flat[taken])
+
+    def _of_pairs(self, states: Integers, taken: npt.NDArray[Any], weights: Floats | None) -> Few:
+        if self._is_even:
+            each = self.pairs.nnz // self.pairs.shape[0]
             columns, values = (
-                np.take(x.reshape(-1, each), taken, axis=0)
+                np.take(x.reshape(-1, each), taken, axis=0).reshape(-1)
                 for x in (self.pairs.indices, self.pairs.data)
             )
-            values *= flat[taken, None]
-            return Few(np.repeat(states, each), columns.reshape(-1), values.reshape(-1))
-        chosen = self.pairs[taken]
-        counts = np.diff(chosen.indptr)
-        values = chosen.data * np.repeat(flat[taken], counts)
-        return Few(np.repeat(states, counts), chosen.indices, values)
+            counts: Any = each
+        else:
+            chosen = self.pairs[taken]
+            columns, values, counts = chosen.indices, chosen.data, np.diff(chosen.indptr)
+        if weights is not None:
+            values = values * np.repeat(weights, counts)
+        return Few(np.repeat(states, counts), columns, values)
 
     @functools.cached_property
     def _is_even(self) -> bool:

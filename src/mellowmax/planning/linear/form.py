@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Protocol, Self
 
 from ..._typing import Floats
+from .entries import Weights
 
 __all__ = ["LEFT", "Factors", "Form"]
 
@@ -45,5 +46,5 @@ class Form(ABC):
         return result
 
     @abstractmethod
-    def factors(self, weights: Floats) -> Factors:
-        """The matrix for the weights `[S, A]` of the actions."""
+    def factors(self, weights: Weights) -> Factors:
+        """The matrix for weights of the actions."""

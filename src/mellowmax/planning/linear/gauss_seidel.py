@@ -31,7 +31,7 @@ from scipy.sparse.linalg import splu
 
 from ..._common.private_names import rows_in_place
 from ..._typing import Floats, Integers
-from .entries import Entries, row_starts
+from .entries import Entries, Weights, row_starts
 from .form import LEFT, Form
 
 __all__ = ["GaussSeidel", "Pattern", "SlowError", "Sweeps", "Triangle", "bicgstab"]
@@ -103,7 +103,7 @@ class GaussSeidel(Form):
         """The form that raises `SlowError` unless a sweep is nearly the solution."""
         return dataclasses.replace(self, most_steps=FEW_STEPS)
 
-    def factors(self, weights: Floats) -> Sweeps:
+    def factors(self, weights: Weights) -> Sweeps:
         """The matrix, ready for sweeps."""
         few = self.entries.few(weights)
         if few is None:

@@ -23,9 +23,10 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from ..._typing import Integers
-from ...softmax import Softmax
+from ..._typing import Floats, Integers
+from ...softmax import Max, Softmax
 from ..bellman import action_values
+from ..greedy import greedy_weights
 from ..linear import Form
 from ..loop import Check, Report, State, Steps, repeat
 from ..problem import Model, Problem
@@ -82,6 +83,14 @@ def _best_action(model: Model, state: State) -> Integers:
     return q.argmax(1)
 
 
+def _weights(model: Model, softmax: Softmax, q: Any) -> Floats | Integers:
+    """Those of the derivative, as forms take them."""
+    if isinstance(softmax, Max):
+        allowed: Any = model.allowed
+        return greedy_weights(q, allowed)
+    return np.asarray(softmax.gradient(q, axis=model.axis, where=model.allowed))
+
+
 def _steps(
     form: Form,
     model: Model,
@@ -96,9 +105,8 @@ def _steps(
             state = _settled(model, softmax, state)
         last: LastSweep = state.memory
         steps = int(last.summary.slow) + 1
-        weights = softmax.gradient(last.q, axis=model.axis, where=model.allowed)
         change: Any = last.change  # a NumPy array, as all are here
-        x: Any = state.x + form.factors(np.asarray(weights)).solve(change)
+        x: Any = state.x + form.factors(_weights(model, softmax, last.q)).solve(change)
         for _ in range(steps - PATIENCE):
             state, _ = swept(model, softmax, state, x, action_values(model, x), np.inf, 0.0)
             x = shifted(model, state)
