@@ -32,6 +32,7 @@ with needed_by("mellowmax.deep", "jax"):
     from .evaluate import EvaluateProgress, Evaluation, evaluate, watch
     from .network import HeldTemperature, Network, Policy, mlp
     from .observation import Seen
+    from .play.player import DivergedError
     from .ppo import Ppo, PpoState, ppo
     from .progress import TrainProgress
     from .reinforce import Reinforce, ReinforceState, reinforce
@@ -45,6 +46,7 @@ with needed_by("mellowmax.deep", "jax"):
 
 __all__ = [
     "DeepResult",
+    "DivergedError",
     "Dqn",
     "DqnState",
     "Episodes",

@@ -20,10 +20,15 @@ import optax
 from .._rows.arguments import check_parameter
 from .._typing import ArrayLike
 
-__all__ = ["ADAM", "Weights", "learning_rate_for", "step"]
+__all__ = ["ADAM", "CLIPPED_ADAM", "Weights", "learning_rate_for", "step"]
 
 ADAM = optax.scale_by_adam(np.float32(0.9), np.float32(0.999))  # or JAX's 64 bits would show
-"""The optimiser of every learner if no other is given."""
+"""The optimiser of a learner if no other is given."""
+CLIPPED_ADAM = optax.chain(
+    optax.clip_by_global_norm(0.5),
+    optax.scale_by_adam(np.float32(0.9), np.float32(0.999), np.float32(1e-5)),
+)
+"""That of PPO: Adam, for gradients that are no longer than 0.5."""
 Weights: TypeAlias = Any
 """A pytree of arrays, such as a network: optax's own type for it leaves out modules."""
 TRIES = 100
@@ -53,7 +58,8 @@ def learning_rate_for(
         raise TypeError(f"`optimiser` must be an optax transformation, got {optimiser!r}")
     if learning_rate is not None:
         check_parameter("learning_rate", learning_rate, 0.0)
-    if optimiser is not ADAM and _descends(optimiser, jax.eval_shape(weights)):
+    usual = optimiser is ADAM or optimiser is CLIPPED_ADAM
+    if not usual and _descends(optimiser, jax.eval_shape(weights)):
         if learning_rate is not None:
             rule = "`learning_rate` must be None for an optimiser that has one of its own"
             raise ValueError(f"{rule}, got {learning_rate!r}")

@@ -38,7 +38,7 @@ from . import keys
 from .learner import STATIC
 from .network import Policy, mlp
 from .observation import as_shapes, unmasked, values_in, vector
-from .optimiser import Weights, learning_rate_for, step
+from .optimiser import CLIPPED_ADAM, Weights, learning_rate_for, step
 from .policy_gradient import check_last_layer
 from .segments import Segment, generalised_advantages
 from .trainable import MakeNetwork, draw, example
@@ -47,11 +47,6 @@ __all__ = ["LEARNING_RATE", "Ppo", "PpoState", "clipped_objective", "clipped_err
 
 LEARNING_RATE = 2.5e-4
 DEFAULT_NETWORK = mlp(64, 2, "tanh", "orthogonal")
-CLIPPED_ADAM = optax.chain(
-    optax.clip_by_global_norm(0.5),
-    optax.scale_by_adam(np.float32(0.9), np.float32(0.999), np.float32(1e-5)),
-)
-"""The optimiser if no other is given: Adam, for gradients that are no longer than 0.5."""
 TINY = np.float32(1e-8)
 """Added to a deviation that something is divided by."""
 

@@ -127,8 +127,8 @@ def train(
         TypeError: for an argument of the wrong kind.
         ValueError: for one that does not fit, such as a checkpoint of another training, or
             one in which another process is training.
-        FloatingPointError: when what a run has learned, or a return, is not finite any more. The
-            checkpoint has what was learned up to the batch before.
+        DivergedError: a `FloatingPointError`, when what a run has learned, or a return, is not
+            finite any more. The checkpoint has what was learned up to the batch before.
         RuntimeError: when a Gymnasium environment fails, or returns what it has not declared.
 
     Examples:

@@ -27,7 +27,7 @@ from ..episodes import Episodes, Round
 from ..log import NEVER
 from ..network import Policy
 from ..reinforce import Reinforce, ReinforceState
-from .player import LAUNCHED_AT_ONCE, WIDTH, Player, diverged
+from .player import LAUNCHED_AT_ONCE, WIDTH, DivergedError, Player
 
 __all__ = ["EpisodePlayer", "OwnEpisodes", "go_on", "learn_in_between"]
 
@@ -148,7 +148,7 @@ def _learn(learners: Reinforce, keys: jax.Array, block: BlockState, played: Roun
     if wrong.any():
         at = int(wrong.argmax())
         lane, what = lanes[at], "weight" if np.isfinite(returns[at]).all() else "return"
-        raise diverged(block.first + lane, what, f"after {done[lane] + 1} batches")
+        raise DivergedError(block.first + lane, what, f"after {done[lane] + 1} batches")
     steps = np.zeros(len(keys), np.int64)
     np.add.at(steps, lanes[with_run], lengths[with_run].sum(1))
     return Round(lanes, episodes, computed, returns, lengths, states, steps=steps)

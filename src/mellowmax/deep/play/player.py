@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from ..replay import ReplayState
 
 __all__ = [
+    "DivergedError",
     "EVERY_LANE",
     "LAUNCHED_AT_ONCE",
     "WIDTH",
     "Player",
     "check_finite",
-    "diverged",
     "first_states",
     "room",
 ]
@@ -49,6 +49,18 @@ LAUNCHED_AT_ONCE: dict[str, str | int] = {
 launched together. Launched one by one, a step would spend most of its time on launches."""
 SHARE_OF_MEMORY = 0.25
 """The part of an accelerator's memory that a block may use for episodes or replay buffers."""
+
+
+class DivergedError(FloatingPointError):
+    """A weight, a return or a reward of a run is not finite any more."""
+
+    def __init__(self, lane: int, what: str, when: str) -> None:
+        self.lane = lane
+        """The number of the run, counted over all runs of all settings."""
+        super().__init__(
+            f"the training has diverged: run {lane} has a {what} that is not finite {when}; "
+            "a smaller learning rate may help"
+        )
 
 
 LearnerT = TypeVar("LearnerT", contravariant=True)
@@ -122,18 +134,10 @@ def room(device: jax.Device) -> float:
     return float(SHARE_OF_MEMORY * memory)
 
 
-def diverged(run: int, what: str, when: str) -> FloatingPointError:
-    """The error of a run in which something is not finite."""
-    return FloatingPointError(
-        f"the training has diverged: run {run} has a {what} that is not finite {when}; "
-        "a smaller learning rate may help"
-    )
-
-
 def check_finite(states: ReplayState, block: BlockState) -> None:
     """Raise if a run of a block has diverged, as the states of learners of single steps say."""
     wrong = ~np.asarray(states.finite)[: len(block.log.done)]
     if wrong.any():
         lane = int(wrong.argmax())
         steps = int(np.asarray(states.replay.count)[lane])
-        raise diverged(block.first + lane, "weight or a reward", f"after {steps} steps")
+        raise DivergedError(block.first + lane, "weight or a reward", f"after {steps} steps")

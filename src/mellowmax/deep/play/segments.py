@@ -13,7 +13,7 @@ from ..checkpoint import BlockState
 from ..episodes import Round
 from ..ppo import Ppo, PpoState
 from ..segments import Segment
-from .player import diverged
+from .player import DivergedError
 
 __all__ = ["learn", "round_of"]
 
@@ -65,7 +65,7 @@ def round_of(
     if (wrong := active & ~np.asarray(finite)).any():
         lane = int(wrong.argmax())
         when = f"after {log.taken[lane] + taken} steps"
-        raise diverged(block.first + lane, "weight or a reward", when)
+        raise DivergedError(block.first + lane, "weight or a reward", when)
     at = lanes, *_ = np.nonzero(ends & active[:, None, None])  # in the order of their ends
     return Round(
         lanes.astype(np.int32),
