@@ -28,7 +28,7 @@ CLIPPED_ADAM = optax.chain(
     optax.clip_by_global_norm(0.5),
     optax.scale_by_adam(np.float32(0.9), np.float32(0.999), np.float32(1e-5)),
 )
-"""That of PPO: Adam, for gradients that are no longer than 0.5."""
+"""The optimiser of PPO: Adam, for gradients that are no longer than 0.5."""
 Weights: TypeAlias = Any
 """A pytree of arrays, such as a network: optax's own type for it leaves out modules."""
 TRIES = 100

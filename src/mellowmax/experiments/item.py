@@ -52,8 +52,9 @@ ITEMS = (
     "averagers",
     "uniqueness",
     "human_play",
+    "throughout",
 )
-"""The names of the items, in the order of the paper; the last four are beyond it."""
+"""The names of the items, in the order of the paper; the last five are beyond it."""
 SCALES = ("quick", "paper")
 """Minutes on a laptop, or the paper's own counts."""
 

@@ -61,13 +61,13 @@ def normalised(returns: npt.ArrayLike, random: npt.ArrayLike, reference: npt.Arr
 def interquartile_mean(scores: Floats) -> Floats:
     """The mean of the middle half of all scores, which no outlier moves far."""
     pooled = scores.reshape(*scores.shape[:-2], -1)
-    return np.asarray(stats.trim_mean(pooled, 0.25, axis=-1))
+    return np.asarray(stats.trim_mean(pooled, 0.25, axis=-1))[()]
 
 
 def profile(scores: Floats, thresholds: npt.ArrayLike) -> Floats:
     """A performance profile: the share of scores above each threshold, `[..., thresholds]`."""
     above = scores[..., None] > np.asarray(thresholds, np.float64)
-    return np.asarray(above.mean((-3, -2)))
+    return np.asarray(above.mean((-3, -2)))[()]
 
 
 def improvement(scores: Floats, others: Floats) -> Floats:
@@ -76,7 +76,7 @@ def improvement(scores: Floats, others: Floats) -> Floats:
     It is the mean over the environments; a tie counts as a half.
     """
     one, other = scores[..., :, None, :], others[..., None, :, :]
-    return np.asarray(((one > other) + 0.5 * (one == other)).mean((-3, -2, -1)))
+    return np.asarray(((one > other) + 0.5 * (one == other)).mean((-3, -2, -1)))[()]
 
 
 def bootstrap(

@@ -166,8 +166,10 @@ def test_too_little_is_not_judged(few):
     check_in_short(found)
 
 
-def test_tables_and_figures_are_as_they_are_described(even):
+def test_tables_and_figures_are_as_they_are_described(even, tmp_path):
     check_columns(throughout, even)
+    for table in even.values():
+        table.to_parquet(tmp_path / "table.parquet")  # which has no objects in its columns
     with style.styled():
         assert set(throughout.plot(even)) == set(throughout.CAPTIONS)
     assert set(throughout.SETTINGS) == {field.name for field in dataclasses.fields(CONFIG)}

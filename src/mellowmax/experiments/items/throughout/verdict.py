@@ -50,7 +50,7 @@ def arrays_of(runs: pd.DataFrame, stage: str) -> Floats:
 
 def iqm_difference(ours: Floats, theirs: Floats) -> Floats:
     """How much larger one interquartile mean is than another."""
-    return np.asarray(interquartile_mean(ours) - interquartile_mean(theirs))
+    return interquartile_mean(ours) - interquartile_mean(theirs)
 
 
 def judge(differences: pd.DataFrame, scores: pd.DataFrame) -> Verdict:
@@ -74,10 +74,8 @@ def judge(differences: pd.DataFrame, scores: pd.DataFrame) -> Verdict:
     said = "; ".join(f"{NAMES[name]} {answer}" for name, answer in answers.items())
     diverged = int(scores["diverged"].sum())
     lost = f" {diverged} runs were of settings that diverged, and score 0." if diverged else ""
-    summary = (
-        f"{few}Mellowmax against Boltzmann, {least['runs']} runs in each of "
-        f"{least['environments']} environments: {said}.{lost}"
-    )
+    where = "one environment" if (n := least["environments"]) == 1 else f"each of {n} environments"
+    summary = f"{few}Mellowmax against Boltzmann, {least['runs']} runs in {where}: {said}.{lost}"
     beside = "Over all parameters and learning rates, on the runs that choose: " + "; ".join(
         f"{NAMES[row['algorithm']]} {row['difference_of_all']:+.3f} "
         f"({row['low_of_all']:+.3f} to {row['high_of_all']:+.3f})"
