@@ -40,8 +40,8 @@ DEVIATIONS = (
     "that are close together, its policy has the inverse temperature omega / 2. A parameter acts "
     "as a learning rate too, which is why the rate is in the grid.",
     "What had been seen before the rule was written: single runs of other programs in CartPole and "
-    "in Breakout, in which both softmaxes learned, and runs of a few thousand steps in the same two "
-    "environments that tried this program out.",
+    "in Breakout, in which both softmaxes learned, and runs of a few thousand steps in the same "
+    "two environments that tried this program out.",
     "The environments of MinAtar are gymnax's, whose actions are the minimal sets. Their "
     "observations are flattened, and the networks have two layers of 256 units.",
     "The steps of a run are fewer than in most publications, in favour of many runs. The settings "
