@@ -261,6 +261,8 @@ def of_inverse():
     reward = inverse.Linear([[[0.0], [1.0]], [[0.0], [0.0]]])
     of_demonstrator = {"mdp": world, "demonstrations": seen, "reward": reward, "model": SOFTMAX}
     yield inverse.fit, of_demonstrator
+    each = {"mdp": world, "counts": [[[3, 9], [0, 0]]], "reward": reward, "model": SOFTMAX}
+    yield inverse.fit_each, each
     yield inverse.log_likelihood, {"parameters": [0.5], **of_demonstrator}
     if importlib.util.find_spec("blackjax"):
         yield inverse.sample, {**of_demonstrator, "prior": 1.0}
@@ -322,8 +324,8 @@ def test_a_wrong_kind_is_one_sentence_about_the_argument(family, tmp_path, monke
 
 RESULTS = """
 AverageSolution BatchEquilibria BatchFixedPoints Branch CellProgress Claim DeepResult Dqn
-DqnState Entry Episodes Equilibria Equilibrium Estimate EvaluateProgress Evaluation Finding
-Finished FiniteHorizonSolution Fit FitProgress FixedPoint FixedPoints Fold GymnaxEnvironment
+DqnState Entry Episodes Equilibria Equilibrium Estimate Estimates EvaluateProgress Evaluation
+Finding Finished FiniteHorizonSolution Fit FitProgress FixedPoint FixedPoints Fold GymnaxEnvironment
 HumanPlay Learner Model Params Plan PlayedGame Point Posterior Ppo PpoState Properties Reinforce
 ReinforceState Replay Sac SacState SavedPolicy Sensitivity Simulation Solution SolveProgress
 TabularResult Trace Trainable TrainProgress VectorField Verdict Zurcher

@@ -8,6 +8,7 @@ them no demonstrations could tell. `log_likelihood` is for every other way to us
 from .._common.extras import needed_by
 
 with needed_by("mellowmax.inverse", "jax"):
+    from .batch import Estimates, fit_each
     from .demonstrations import Demonstrations
     from .demonstrator import Demonstrator
     from .estimate import Estimate, FitProgress, FitStatus, NotFittedError
@@ -21,6 +22,7 @@ __all__ = [
     "Demonstrations",
     "Demonstrator",
     "Estimate",
+    "Estimates",
     "FitProgress",
     "FitStatus",
     "Linear",
@@ -29,6 +31,7 @@ __all__ = [
     "Table",
     "Zurcher",
     "fit",
+    "fit_each",
     "log_likelihood",
     "sample",
     "zurcher",

@@ -25,7 +25,17 @@ from .estimate import FitProgress, FitStatus, complement
 from .likelihood import Environment, Question, seen_from
 from .rewards import rewards_of
 
-__all__ = ["Climb", "Ended", "Evaluation", "Rule"]
+__all__ = [
+    "BOLDEST",
+    "HALVINGS",
+    "LEAP",
+    "NOISE",
+    "Climb",
+    "Ended",
+    "Evaluation",
+    "Rule",
+    "of_parameters",
+]
 
 HALVINGS = 40
 NO_INFORMATION = 1e-7
@@ -71,7 +81,7 @@ class Evaluation(NamedTuple):
 # One evaluation.
 
 
-def _of_parameters(
+def of_parameters(
     parameters: jax.Array, environments: list[Environment], question: Question
 ) -> Any:
     """The curvature, and on the way to it the gradients and the policies."""
@@ -92,7 +102,7 @@ def _of_parameters(
     return jax.jacfwd(gradient, has_aux=True)(parameters)
 
 
-_program = jax.jit(_of_parameters)
+_program = jax.jit(of_parameters)
 
 
 class Ended(NamedTuple):
