@@ -261,7 +261,7 @@ def of_inverse():
     reward = inverse.Linear([[[0.0], [1.0]], [[0.0], [0.0]]])
     of_demonstrator = {"mdp": world, "demonstrations": seen, "reward": reward, "model": SOFTMAX}
     yield inverse.fit, of_demonstrator
-    each = {"mdp": world, "counts": [[[3, 9], [0, 0]]], "reward": reward, "model": SOFTMAX}
+    each = {"mdp": world, "counts": [[[3, 9], [0, 0]]], "reward": reward, "demonstrator": SOFTMAX}
     yield inverse.fit_each, each
     yield inverse.log_likelihood, {"parameters": [0.5], **of_demonstrator}
     if importlib.util.find_spec("blackjax"):

@@ -21,7 +21,7 @@ from .._typing import ArrayLike, Bools, Floats, Integers
 from ..mdp import MDP, Model
 from .climb import BOLDEST, HALVINGS, LEAP, NOISE, of_parameters
 from .demonstrations import Demonstrations
-from .demonstrator import DemonstratorModel
+from .demonstrator import AnyDemonstrator
 from .estimate import KINDS
 from .likelihood import Discount, Environment, Question
 from .rewards import Reward, names_of
@@ -107,7 +107,7 @@ def fit_each(
     mdp: MDP,
     counts: ArrayLike,
     reward: Reward,
-    model: DemonstratorModel,
+    demonstrator: AnyDemonstrator,
     *,
     discount: Discount = None,
     initial: ArrayLike = 0.0,
@@ -123,7 +123,7 @@ def fit_each(
         counts: `[N, S, A]`, how often each action was taken in each state, as
             `Demonstrations.counts` has it.
         reward: as in `fit`.
-        model: as in `fit`.
+        demonstrator: as in `fit`.
         discount: as in `fit`.
         initial: where to start, a number or `[k]`.
         tolerance: a fit ends when another step promises to gain no more than this.
@@ -157,7 +157,7 @@ def fit_each(
     if callback is not None:
         checks.function("callback", callback)
     seen = _checked(counts, mdp)
-    question = Question.of(reward, model, discount)
+    question = Question.of(reward, demonstrator, discount)
     start = checks.numbers("initial", initial)
     checks.finite("initial", start)
     names = names_of("initial", start.shape, reward, [mdp], more=question.more)
