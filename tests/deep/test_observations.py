@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ from mellowmax.deep import (
     reinforce,
     sac,
     train,
+    watch,
 )
 from mellowmax.deep.observation import as_text, from_text
 from mellowmax.deep.replay import Replay
@@ -313,6 +315,45 @@ def test_a_network_for_pictures(algorithm, tmp_path):
     np.testing.assert_array_equal(played[0].returns, played[1].returns)
     rows = dict(describe_training([tmp_path / "runs-00000.npz"]).rows)
     assert rows["network"].endswith("Pictures")
+
+
+class Lists(gymnasium.Env):
+    """Gives a list for an array, one for a tuple, and another kind of dictionary."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 1}  # noqa: RUF012
+    box = gymnasium.spaces.Box(0, 9, (1,))
+    observation_space = gymnasium.spaces.Dict(a=box, b=gymnasium.spaces.Tuple([box, box]))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, render_mode=None):
+        self.render_mode = render_mode
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.number = 0
+        return self._said(), {}
+
+    def step(self, action):
+        self.number += 1
+        return self._said(), 1.0, self.number == 3, False, {}
+
+    def render(self):
+        return np.full((2, 2, 3), self.number, np.uint8)
+
+    def _said(self):
+        one = np.float32([self.number])
+        return collections.OrderedDict(b=[one, [0.0]], a=one)
+
+
+def test_observations_of_lists_are_watched_as_they_are_learned_from():
+    gymnasium.register("Lists-v0", Lists)
+    try:
+        options = {"episodes": 2, "workers": 0}
+        result = train(LEARNERS["reinforce"], "Lists-v0", **options)
+        pictures = watch(jax.tree.map(lambda x: x[0], result.policies), "Lists-v0")
+        assert [picture[0, 0, 0] for picture, _ in pictures] == [0, 1, 2, 3]
+    finally:
+        del gymnasium.registry["Lists-v0"]
 
 
 class Grid(NamedTuple):

@@ -24,7 +24,7 @@ from .._common.schema import Field, json_object, matching
 from .._common.shown import shown
 from .._typing import PyTree
 from .description import ALGORITHMS, KINDS, NUMBERS, Description, differences, parameter_names
-from .log import EpisodeLog
+from .log import NEVER, EpisodeLog
 from .reinforce import FORMER_BASELINES, ReinforceState
 
 __all__ = ["BlockState", "block_path", "load", "read", "save"]
@@ -40,6 +40,7 @@ SCHEMA = {
     "numbers": Field("whole number", "W"),
     "done": Field("whole number", "R", least=0),
     "taken": Field("whole number", "R", least=0, optional=True),
+    "steps": Field("whole number", least=1, optional=True),
     "last": Field("number", "R"),
     "returns": Field("number", "R B"),
     "lengths": Field("number", "R B"),
@@ -48,7 +49,8 @@ SCHEMA = {
     "state-*": Field("value", "L ..."),
 }
 """The arrays of a checkpoint of `W` lanes, `R` of which have a run. A whole optimiser has its own
-learning rate. `others` are the numbers of a learner that adds some to one of the library."""
+learning rate. `others` are the numbers of a learner that adds some to one of the library. `steps`
+is how many the last training asked for; a run may have taken more, to the end of its batch."""
 SIZE = Field("whole number", least=1)
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 SETTINGS = {
@@ -243,7 +245,7 @@ def load(path: Path, description: Description, initial: BlockState) -> BlockStat
     log = initial.log
     for name, wanted, there in (
         ("episodes", log.episodes, int(fields["done"].max()) * log.batch),
-        ("steps", log.steps, int(fields["taken"].min())),
+        ("steps", log.steps, int(min(fields["taken"].max(), fields.get("steps", NEVER)))),
     ):
         if wanted is not None and there > wanted:
             rule = f"`{name}` must be no fewer than the checkpoint has"

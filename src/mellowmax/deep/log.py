@@ -203,7 +203,9 @@ class EpisodeLog:
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays of a checkpoint."""
         arrays = {name: getattr(self, name) for name in ARRAYS}
-        return arrays | {name: arrays[name][:, : self.entries] for name in ("returns", "lengths")}
+        asked = {} if self.steps is None else {"steps": np.asarray(self.steps)}
+        played = {name: arrays[name][:, : self.entries] for name in ("returns", "lengths")}
+        return arrays | asked | played
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over the arrays of a checkpoint, of no more episodes than there is room for."""

@@ -93,13 +93,18 @@ def as_kept(seen: PyTree) -> PyTree:
 
 
 def in_arrays(like: PyTree, seen: PyTree) -> PyTree:
-    """What Gymnasium environments have returned, in the form and the dtypes of `like`."""
+    """What Gymnasium environments have returned, in the form and the dtypes of `like`.
+
+    An environment may return a list for an array or a tuple, and any kind of dictionary.
+    """
     if isinstance(like, Seen):
-        legal = seen["legal"].astype(np.bool_)
-        return Seen(in_arrays(like.observation, seen["observation"]), legal)
-    if isinstance(like, jax.ShapeDtypeStruct):
-        return seen.astype(like.dtype)
-    return jax.tree.map(lambda one, x: x.astype(one.dtype), like, seen)
+        parts = zip(like, (seen["observation"], seen["legal"]), strict=True)
+        return Seen(*(in_arrays(one, x) for one, x in parts))
+    if isinstance(like, dict):
+        return {name: in_arrays(one, seen[name]) for name, one in like.items()}
+    if isinstance(like, tuple):
+        return tuple(in_arrays(one, x) for one, x in zip(like, seen, strict=True))
+    return np.array(seen, like.dtype)
 
 
 def as_shapes(seen: int | PyTree) -> PyTree:

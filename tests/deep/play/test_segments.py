@@ -14,7 +14,7 @@ import pytest
 
 from helpers.trainings import PPO, assert_same, ppo_on_cartpole, ppo_on_two_states
 from mellowmax import Boltzmann
-from mellowmax.deep import FunctionalEnvironment, ppo, train
+from mellowmax.deep import FunctionalEnvironment, VectorEnvironment, ppo, train
 from mellowmax.deep.play import segments_functional, segments_gymnasium
 
 BOTH = pytest.mark.parametrize("learn", [ppo_on_two_states, ppo_on_cartpole])
@@ -43,11 +43,27 @@ def test_a_training_that_was_stopped_is_resumed_as_if_it_had_not_been(learn, tmp
         )
         assert np.isfinite(part.returns).sum() < np.isfinite(whole.returns).sum()
     assert_same(learn(runs=2, seed=4, checkpoint=tmp_path / "stopped"), whole)
-    for steps in (100, 320):
+    for steps in (100, 100, 320):  # 100 are no whole segments: there are more when it is done
         more = learn(runs=2, seed=4, steps=steps, checkpoint=tmp_path / "more")
     assert_same(more, whole)
     with pytest.raises(ValueError, match=r"^`steps` must be no fewer than the checkpoint has"):
         learn(runs=2, seed=4, steps=100, checkpoint=tmp_path / "more")
+
+
+def test_a_training_in_a_vector_environment_is_resumed_in_the_middle_of_its_episodes(tmp_path):
+    """Which have had different numbers of steps, though Gymnasium's step all environments."""
+
+    def make(count):
+        mode = gymnasium.vector.AutoresetMode.DISABLED
+        return gymnasium.make_vec(
+            "CartPole-v1", count, "sync", vector_kwargs={"autoreset_mode": mode}
+        )
+
+    environment = VectorEnvironment(make, max_steps=60)
+    options = {"environment": environment, "workers": None, "max_steps": None}
+    for steps in (100, 320):
+        part = ppo_on_cartpole(**options, steps=steps, checkpoint=tmp_path)
+    assert_same(part, ppo_on_cartpole())
 
 
 def test_runs_side_by_side_in_one_program_learn_what_they_learn_alone(monkeypatch):

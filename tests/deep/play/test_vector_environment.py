@@ -36,6 +36,36 @@ def test_q_learning_plays_in_them_too():
     np.testing.assert_array_equal(theirs.lengths, ours.lengths)
 
 
+class Strict(gymnasium.Env):
+    """Episodes of some length, in which the first action is illegal."""
+
+    observation_space = gymnasium.spaces.Box(0.0, 9.0, (4,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.left = self.np_random.integers(1, 9)
+        return np.zeros(4, np.float32), {"action_mask": np.array([0, 1])}
+
+    def step(self, action):
+        assert action == 1
+        self.left -= 1
+        over = bool(self.left == 0)
+        return np.zeros(4, np.float32), 1.0, over, False, {"action_mask": np.array([0, 1])}
+
+
+def test_an_environment_that_rests_takes_no_illegal_action():
+    def make(count):
+        return gymnasium.vector.SyncVectorEnv(
+            [Strict] * count, autoreset_mode=AutoresetMode.DISABLED
+        )
+
+    environment = VectorEnvironment(make, max_steps=9, action_mask=True)
+    result = train(LEARNER, environment, episodes=8, runs=3)
+    assert len(np.unique(result.lengths)) > 3
+    np.testing.assert_array_equal(result.returns, result.lengths)
+
+
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [

@@ -104,9 +104,15 @@ class _Games:
         count = len(self.numbers)
         self.lengths, self.totals = np.zeros(count, np.int32), np.zeros(count, np.float32)
         before = self.actions.copy()
+        taken = (before != NONE).sum(1)
         self._begin(np.ones(count, np.bool_))
-        for actions in before.T[: (before != NONE).sum(1).max()]:  # those of a run that is resumed
-            self._step(np.where(actions == NONE, REST, actions))
+        # The actions of a run that is resumed. Shorter episodes begin later, so that all get to
+        # their last action together: some vector environments cannot leave one alone after it.
+        for left in range(taken.max(), 0, -1):
+            actions = before[np.arange(count), np.maximum(taken - left, 0)]
+            self._step(np.where(taken >= left, actions, REST))
+            if (begins := taken == left - 1).any():
+                self._begin(begins)
 
     def play(
         self, learners: Ppo, states: PpoState

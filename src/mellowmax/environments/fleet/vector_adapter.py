@@ -20,7 +20,7 @@ class VectorAdapter:
     """A vector environment in which an action of -1 leaves an environment alone.
 
     envpool steps and resets only those environments whose numbers it is given. Gymnasium's vector
-    environments step all of theirs, so here an environment that is to be left alone takes any
+    environments step all of theirs, so here an environment that is to be left alone takes any legal
     action, and is reset when its episode ends. What it does meanwhile is not returned, and the next
     `reset` begins a new episode.
 
@@ -87,7 +87,8 @@ class VectorAdapter:
         else:
             if self._over.any():
                 self._reset(self._over, None)
-            answer = self.env.step(np.where(acts, actions, 0))
+            any_legal = 0 if self._legal is None else self._legal.argmax(1)
+            answer = self.env.step(np.where(acts, actions, any_legal))
             order = np.arange(self._count)
         observations, rewards, terminated, truncated, info = answer
         check_batch(len(order), self._shape, observations, rewards, terminated, truncated)
