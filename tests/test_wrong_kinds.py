@@ -259,10 +259,16 @@ def of_inverse():
     yield inverse.Demonstrations.from_episodes, {"episodes": [[(0, 1)]]}
     yield seen.counts, {"mdp": world}
     reward = inverse.Linear([[[0.0], [1.0]], [[0.0], [0.0]]])
-    of_demonstrator = {"mdp": world, "demonstrations": seen, "reward": reward, "model": SOFTMAX}
+    of_demonstrator = {
+        "mdp": world,
+        "demonstrations": seen,
+        "reward": reward,
+        "demonstrator": SOFTMAX,
+    }
     yield inverse.fit, of_demonstrator
-    each = {"mdp": world, "counts": [[[3, 9], [0, 0]]], "reward": reward, "demonstrator": SOFTMAX}
-    yield inverse.fit_each, each
+    counts = [[[3, 9], [0, 0]]]
+    told = {"mdp": world, "counts": counts, "reward": reward, "demonstrator": SOFTMAX}
+    yield inverse.fit_each, told
     yield inverse.log_likelihood, {"parameters": [0.5], **of_demonstrator}
     if importlib.util.find_spec("blackjax"):
         yield inverse.sample, {**of_demonstrator, "prior": 1.0}
