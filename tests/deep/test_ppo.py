@@ -290,6 +290,10 @@ def test_what_diverges_is_said_and_can_still_be_read(learn, tmp_path):
         ({"steps": 1.5}, "`steps` must be a whole number of at least 1, got 1.5"),
         ({"epochs": 0}, "`epochs` must be a whole number of at least 1, got 0"),
         ({"minibatches": 3}, "`minibatches` must divide the 512 steps of a segment, got 3"),
+        (
+            {"minibatches": 512},
+            "`minibatches` must be below 512, so that each has two steps or more, got 512",
+        ),
         ({"optimiser": 3}, "`optimiser` must be an optax transformation, got 3"),
     ],
 )

@@ -97,7 +97,16 @@ class BlockState:
 
     def leaves(self) -> list[Any]:
         """The arrays of the states and of the episodes under way, by their names in a file."""
-        return jax.tree.leaves((self.states, self.playing))
+        return [_data(leaf) for leaf in jax.tree.leaves((self.states, self.playing))]
+
+
+def _data(leaf: Any) -> Any:
+    """An array as a file has it: of JAX's keys, which an environment's state may have, the data."""
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+
+def _is_key(leaf: Any) -> bool:
+    return bool(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key))
 
 
 def block_path(directory: str | Path, first_lane: int) -> Path:
@@ -251,8 +260,12 @@ def load(path: Path, description: Description, initial: BlockState) -> BlockStat
             rule = f"`{name}` must be no fewer than the checkpoint has"
             raise ValueError(f"{rule}, got {wanted} where {str(path)!r} has {there}")
     leaves, tree = jax.tree.flatten((initial.states, initial.playing))
-    pairs = zip(map(jnp.asarray, _states(fields)), leaves, strict=True)
-    whole = [x if len(x) == len(y) else y.at[: len(x)].set(x) for x, y in pairs]
+    pairs = zip(map(jnp.asarray, _states(fields)), initial.leaves(), strict=True)
+    arrays = [x if len(x) == len(y) else y.at[: len(x)].set(x) for x, y in pairs]
+    whole = [
+        jax.random.wrap_key_data(x, impl=jax.random.key_impl(leaf)) if _is_key(leaf) else x
+        for x, leaf in zip(arrays, leaves, strict=True)
+    ]
     initial.log.restore(fields)
     states, playing = jax.tree.unflatten(tree, whole)
     return BlockState(states, initial.log, initial.first, playing)

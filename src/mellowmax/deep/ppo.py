@@ -254,7 +254,7 @@ def ppo(
         steps: how many steps of each environment a segment has, from which the run learns.
         epochs: how often the minibatches go through all steps of a segment.
         minibatches: the number of minibatches of an epoch; they divide the steps of a segment in
-            all environments evenly.
+            all environments evenly, into two steps or more.
         clip: how far the probability of an action may move, as a share, and how far a prediction of
             the critic, before what is gained by it does not count any more.
         entropy: the weight of the policy's entropy, in nats, in what is maximised.
@@ -296,6 +296,9 @@ def ppo(
     minibatches = checks.whole("minibatches", minibatches, 1)
     if environments * steps % minibatches:
         rule = f"`minibatches` must divide the {environments * steps} steps of a segment"
+        raise ValueError(f"{rule}, got {minibatches}")
+    if environments * steps == minibatches:  # the advantage of a single step is scaled to 0
+        rule = f"`minibatches` must be at most half of the {minibatches} steps of a segment"
         raise ValueError(f"{rule}, got {minibatches}")
 
     def array(number: ArrayLike | None) -> Any:

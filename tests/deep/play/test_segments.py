@@ -50,6 +50,33 @@ def test_a_training_that_was_stopped_is_resumed_as_if_it_had_not_been(learn, tmp
         learn(runs=2, seed=4, steps=100, checkpoint=tmp_path / "more")
 
 
+class Noisy:
+    """Five steps, rewarded at random with a key that is in the state, as some environments have."""
+
+    @staticmethod
+    def reset(key, params):
+        return key, jnp.int32(0)
+
+    @staticmethod
+    def step(key, state, action, params):
+        own, number = state
+        own, drawn = jax.random.split(own)
+        return (own, number + 1), jax.random.normal(drawn), number >= 4
+
+    @staticmethod
+    def observe(state, params):
+        return jax.nn.one_hot(state[1], 5)
+
+
+def test_an_environment_whose_state_has_a_key_is_resumed(tmp_path):
+    params = collections.namedtuple("Params", "n_actions")(2)
+    environment = FunctionalEnvironment(Noisy, params)
+    learner = ppo(Boltzmann(1.0), **PPO["small"])
+    for steps in (16, 48):
+        part = train(learner, environment, steps=steps, checkpoint=tmp_path)
+    assert_same(part, train(learner, environment, steps=48))
+
+
 def test_a_training_in_a_vector_environment_is_resumed_in_the_middle_of_its_episodes(tmp_path):
     """Which have had different numbers of steps, though Gymnasium's step all environments."""
 
