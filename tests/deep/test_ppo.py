@@ -292,7 +292,7 @@ def test_what_diverges_is_said_and_can_still_be_read(learn, tmp_path):
         ({"minibatches": 3}, "`minibatches` must divide the 512 steps of a segment, got 3"),
         (
             {"minibatches": 512},
-            "`minibatches` must be below 512, so that each has two steps or more, got 512",
+            "`minibatches` must be at most half of the 512 steps of a segment, got 512",
         ),
         ({"optimiser": 3}, "`optimiser` must be an optax transformation, got 3"),
     ],
