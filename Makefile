@@ -82,6 +82,7 @@ bench: install
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/deep.py
 	$(BIN)/python benchmarks/dqn.py
+	$(BIN)/python benchmarks/ppo.py
 	$(BIN)/python benchmarks/lunar_lander_speed.py
 	$(BIN)/python benchmarks/explorer.py
 

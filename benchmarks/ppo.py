@@ -1,0 +1,163 @@
+"""PPO: steps per CPU second of a single run, and the returns at its end.
+
+`make bench` runs it. In Gymnasium's environments the peers are Stable-Baselines3 and a single file
+of PyTorch in the manner of CleanRL (`peers/torch_ppo.py`, which says what it is). In the compiled
+CartPole the peer is purejaxrl, which is no package: `--purejaxrl` names a clone of it. The peers
+have an environment of their own that is made on the first run in `build/bench`. All have the same
+settings, and a learning rate that stays as it is. Compiling is left out: a run is timed from its
+second update on. `--steps` and `--seeds` make it smaller, `--no-peer` leaves the peers out.
+
+`--card` prints steps per second by the number of runs instead, in the compiled CartPole, on JAX's
+default device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+from venvs import python_of
+
+from mellowmax import Boltzmann, Mellowmax
+from mellowmax.deep import ppo, train
+from mellowmax.environments import acrobot, cartpole
+
+SETTINGS = {
+    "learning_rate": 2.5e-4,
+    "discount": 0.99,
+    "trace": 0.95,
+    "environments": 4,
+    "steps": 128,
+    "epochs": 4,
+    "minibatches": 4,
+    "clip": 0.2,
+    "entropy": 0.01,
+    "value": 0.5,
+}
+LAST = 100
+"""How many episodes at the end of a run count."""
+GYMNASIUM, COMPILED = ("CartPole-v1", "Acrobot-v1"), {"CartPole": cartpole, "Acrobot": acrobot}
+TORCH = {"one file of PyTorch": "torch_ppo.py", "Stable-Baselines3": "sb3_ppo.py"}
+INSTALLS = {
+    "ppo": (["torch==2.13.0", "gymnasium==1.2.3", "numpy==2.4.6"], ["stable-baselines3==2.7.1"]),
+    "purejaxrl": (["gymnax==1.0.1", "flax", "distrax", "optax"],),
+}
+RUNS = (1, 16, 64, 256, 1024)
+"""How many runs learn at a time, on a card."""
+
+
+class Clock:
+    """Times a training from its second report on."""
+
+    def __init__(self, clock):
+        self.clock, self.reports = clock, []
+
+    def __call__(self, progress):
+        """As the callback of `train`."""
+        self.reports.append((progress.steps, self.clock()))
+
+    @property
+    def rate(self):
+        """Steps per second."""
+        (first, began), (last, ended) = self.reports[1], self.reports[-1]
+        return (last - first) / (ended - began)
+
+
+def ours(softmax, environment, steps, seed):
+    """`(steps per CPU second, mean return)` of one run."""
+    options = {"workers": 0} if isinstance(environment, str) else {}
+    clock = Clock(time.process_time)
+    learner = ppo(softmax, **SETTINGS)
+    result = train(learner, environment, steps=steps, seed=seed, callback=clock, **options)
+    returns = result.returns[0]
+    return clock.rate, float(returns[np.isfinite(returns)][-LAST:].mean())
+
+
+def theirs(venv, script, *arguments):
+    """What a peer's script measures, as `ours` does."""
+    path = Path(__file__).parent / "peers" / script
+    command = [python_of(venv, *INSTALLS[venv]), path, json.dumps(SETTINGS), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    return found["steps_per_cpu_second"], found["mean_return"]
+
+
+def compare(title, jobs, chosen):
+    """Print what each of some functions of steps and a seed measures, and ratios to the first."""
+    print(f"{title}, {chosen.steps:,} steps, {chosen.seeds} runs one after another")
+    print("                             steps/CPU s   return   runs")
+    first = None
+    for name, job in jobs.items():
+        rates, returns = zip(*(job(seed) for seed in range(chosen.seeds)), strict=True)
+        rate = np.median(rates)
+        first = first or rate
+        error = np.std(returns, ddof=1) / math.sqrt(len(returns)) if len(returns) > 1 else math.nan
+        each = ", ".join(f"{x:.0f}" for x in returns)
+        earned = f"{np.mean(returns):5.0f} +- {error:3.0f}"
+        ratio = "" if rate is first else f"   ours takes {first / rate:.1f} x the steps"
+        print(f"{name:26s} {rate:12,.0f} {earned}   {each}{ratio}", flush=True)
+    print()
+
+
+def card():
+    """Print steps per second by the number of runs."""
+    print(f"PPO in the compiled CartPole on {jax.devices()[0].device_kind}")
+    print("   runs  softmax        steps/s")
+    for softmax in (Boltzmann(1.0), Mellowmax(2.0)):
+        for runs in RUNS:
+            clock = Clock(time.perf_counter)
+            learner = ppo(softmax, **SETTINGS)
+            train(learner, cartpole.params(), steps=40 * 512, runs=runs, callback=clock)
+            name = type(softmax).__name__
+            print(f"{runs:7d}  {name:10s} {clock.rate:11,.0f}", flush=True)
+
+
+def main():
+    """Print the comparison."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--no-peer", action="store_true")
+    parser.add_argument("--purejaxrl", metavar="CLONE", type=Path)
+    parser.add_argument("--card", action="store_true")
+    chosen = parser.parse_args()
+    if chosen.card:
+        card()
+        return
+    softmaxes = {"ours, Boltzmann 1": Boltzmann(1.0), "ours, mellowmax 2": Mellowmax(2.0)}
+    for environment in GYMNASIUM:
+        jobs = {
+            name: lambda seed, s=softmax, e=environment: ours(s, e, chosen.steps, seed)
+            for name, softmax in softmaxes.items()
+        }
+        if not chosen.no_peer:
+            jobs |= {
+                name: lambda seed, s=script, e=environment: theirs("ppo", s, chosen.steps, seed, e)
+                for name, script in TORCH.items()
+            }
+        compare(environment, jobs, chosen)
+    for environment, module in COMPILED.items():
+        jobs = {
+            name: lambda seed, s=softmax, m=module: ours(s, m.params(), chosen.steps, seed)
+            for name, softmax in softmaxes.items()
+        }
+        if chosen.purejaxrl is not None:
+            jobs["purejaxrl"] = lambda seed, e=environment: theirs(
+                "purejaxrl",
+                "purejaxrl_ppo.py",
+                chosen.steps,
+                seed,
+                f"{e}-v1",
+                chosen.purejaxrl.resolve(),
+            )
+        compare(f"{environment}, compiled", jobs, chosen)
+
+
+if __name__ == "__main__":
+    main()
