@@ -1,11 +1,14 @@
 """One sweep of a large model against the memory it must move: `make bench` runs it.
 
 The floor is the time in which the same device copies as many bytes as a sweep reads and writes: the
-branches, the rewards, and the values before and after. On a GPU the goal is 2.5 times that.
+branches, the rewards, and the values before and after. On a GPU the goal is 1.5 times that. Then it
+solves: the first solve compiles, or reads what an earlier process has compiled; the first of
+another MDP of that size takes it to the device; later ones find it there.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 import jax
@@ -21,7 +24,7 @@ from mellowmax.planning.problem import place
 
 N_STATES, ACTIONS, BRANCHES = 10**6, 5, 5
 CALLS = 20
-GOAL = 2.5
+GOAL = 1.5
 
 
 def seconds(call):
@@ -64,11 +67,20 @@ def main():
             taken = seconds(lambda s=softmax: call(model, s, v))
             goal = f" (goal {GOAL})" if device.platform != "cpu" else ""
             print(f"  {softmax!s:24s} {taken * 1e3:8.3f} ms, {taken / floor:.2f} times that{goal}")
+    another = garnet(N_STATES, ACTIONS, BRANCHES, seed=1)
+    began = time.perf_counter()
+    with jax.enable_x64(True):
+        jax.block_until_ready(jax.tree.leaves(place(another, mesh)))
+    print(f"  to the device in {time.perf_counter() - began:.3f} s")
     for softmax in (mm.Max(), mm.Mellowmax(16.55)):
-        solutions = [solve(mdp, softmax, tolerance=1e-6) for _ in range(3)]
-        best = min(solutions[1:], key=lambda solution: solution.seconds)
-        print(f"  solved under {softmax!s:24s} in {best.seconds:.3f} s: {best.method}, ", end="")
-        print(f"{best.iterations} iterations, residual {best.residual:.1e}")
+        print(f"  solved under {softmax!s}, in seconds:", end=" ")
+        first = solve(mdp, softmax, tolerance=1e-6, mesh=mesh)
+        fresh = dataclasses.replace(another, rewards=another.rewards)  # which is on no device
+        of_another = solve(fresh, softmax, tolerance=1e-6, mesh=mesh)
+        later = [solve(fresh, softmax, tolerance=1e-6, mesh=mesh) for _ in range(3)]
+        best = min(later, key=lambda solution: solution.seconds)
+        print(f"the first {first.seconds:.3f}, of another MDP {of_another.seconds:.3f}, ", end="")
+        print(f"later {best.seconds:.3f} ({best.method}, {best.iterations} iterations)")
 
 
 if __name__ == "__main__":
