@@ -93,10 +93,11 @@ def _in_memory(mdp: MDP, softmax: Softmax, form: Form, value: Floats, q_bar: Flo
     b = arriving(q_bar)
     x, left, size = np.zeros_like(b), b, np.abs(b).max()
     for _ in range(RESTARTS):
-        x = x + factors.solve(left, transposed=True, left=EXACT)
-        left = b - x + arriving(weights * x[:, None])
-        if not np.abs(left).max() > EXACT * size:
+        much = np.abs(left).max()
+        if not much > EXACT * size:
             break
+        x = x + factors.solve(left, transposed=True, left=0.3 * EXACT * size / much)
+        left = b - x + arriving(weights * x[:, None])
     if not np.abs(left).max() <= SOLVED * size:
         x = x + np.nan
     y = np.where(live, q_bar + weights * x[:, None], 0.0)
