@@ -24,11 +24,14 @@ from venvs import BUILD, python_of
 
 HERE = Path(__file__).parent
 PEERS = {
-    "quantecon": ["quantecon==0.11.4"],
-    "pymdptoolbox": ["pymdptoolbox==4.0b3"],
-    "mdpax": ["mdpax==0.2.2", "jax==0.10.2"],
-    "mdpsolver": ["mdpsolver==0.10.2"],
-    "jaxdp": ["jaxdp==0.4.0", "jax==0.10.2"],
+    "quantecon": [["quantecon==0.11.4"]],
+    "pymdptoolbox": [["pymdptoolbox==4.0b3"]],
+    "mdpax": [  # which asks for JAX with CUDA
+        ["hydra-core", "jaxtyping", "loguru", "chex", "orbax-checkpoint", "numpyro", "jax==0.10.2"],
+        ["--no-deps", "mdpax==0.2.2"],
+    ],
+    "mdpsolver": [["mdpsolver==0.10.2"]],
+    "jaxdp": [["jaxdp==0.4.0", "jax==0.10.2"]],
 }
 DENSE_ONLY = {"jaxdp"}
 TWICE, ADJOINT = 2.0, 1.5
@@ -46,7 +49,7 @@ def saved(name):
 
 def run(command, limit, **environment):
     """The lines of JSON that a process has printed within the limit, and how it ended."""
-    one_thread = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    one_thread = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
     own = {name: text for name, text in os.environ.items() if not name.startswith("JAX_")}
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as error:
         process = subprocess.Popen(
@@ -112,7 +115,7 @@ def table_of_ours(names):
 def table_of_peer(peer, names, limit):
     """Print a peer's best method for each model, and return where we are behind."""
     behind = []
-    python = python_of(peer, PEERS[peer], beside_ours=True)
+    python = python_of(peer, *PEERS[peer], beside_ours=True)
     print(f"\n{peer:24s}seconds     ours  ours is  residual  its best method")
     for name in names:
         found, why = run([python, HERE / "peers" / f"{peer}_solve.py", saved(name)], limit)

@@ -1,7 +1,7 @@
 """One model solved by mdpax: `MODEL`, a line of JSON for each of its methods.
 
 A branch is its random event. It compiles for each solver that is made, so that each is made once,
-and starts again from its first values.
+and starts again from its first values. Its relative value iteration is for a discount of 1 alone.
 """
 
 import copy
@@ -12,7 +12,6 @@ import model
 import numpy as np
 from mdpax.core.problem import Problem
 from mdpax.solvers.policy_iteration import PolicyIteration
-from mdpax.solvers.relative_value_iteration import RelativeValueIteration
 from mdpax.solvers.value_iteration import ValueIteration
 
 jax.config.update("jax_enable_x64", True)
@@ -68,7 +67,6 @@ model.report(
     {
         "value iteration": method(ValueIteration, convergence_test="span"),
         "policy iteration": method(PolicyIteration, convergence_test="span"),
-        "relative value iteration": method(RelativeValueIteration),
     },
     quantities,
 )
