@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import functools
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from helpers.trainings import assert_same
@@ -21,6 +23,7 @@ from mellowmax.deep import (
     GymnasiumEnvironment,
     Policy,
     Seen,
+    Segment,
     Transitions,
     VectorEnvironment,
     dqn,
@@ -240,6 +243,47 @@ def test_probabilities_are_those_of_the_legal_actions():
     assert policy.log_probabilities(Seen(x, legal))[1] == -np.inf
     nothing = policy.probabilities(Seen(x, jnp.zeros(3, jnp.bool_)))
     np.testing.assert_allclose(nothing, policy.probabilities(x), rtol=1e-5)
+
+
+def without_last_action(network):
+    """A network of one layer, without its last output."""
+    return jax.tree.map(lambda x: x[:-1], network)
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+def test_an_action_that_is_never_legal_teaches_nothing(algorithm, rng):
+    """An update is that of a learner which does not have the action at all."""
+    options = {"network": mlp(1, 0), "optimiser": optax.identity()}
+    learner = {
+        "ppo": ppo(Boltzmann(2.0), 0.1, environments=2, steps=6, minibatches=2, **options),
+        "sac": sac(Boltzmann(2.0), 0.1, entropy_target=0.4, capacity=4, **options),
+    }[algorithm]
+    shape = (6, 2) if algorithm == "ppo" else (12,)
+    before, after = rng.normal(size=(2, *shape, 4)).astype(np.float32)
+    ended = jnp.asarray(rng.random(shape) < 0.3)
+    actions, rewards = rng.integers(0, 2, shape), rng.normal(size=shape).astype(np.float32)
+    legal = jnp.broadcast_to(jnp.array([True, True, False]), (*shape, 3))
+
+    def updated(state, *seen):
+        seen = jax.tree.map(jnp.asarray, seen)
+        steps = Transitions(seen[0], jnp.int32(actions), jnp.asarray(rewards), ended, seen[1])
+        if algorithm == "ppo":
+            return jax.jit(learner.update)(state, Segment(steps, ended), jax.random.key(1))
+        return jax.jit(learner.update)(state, steps)
+
+    fresh = learner.init(jax.random.key(0), 4, 3)
+    of_actions = {"ppo": ["network"], "sac": ["network", "critics", "averages"]}[algorithm]
+
+    def shortened(state):
+        changes = {name: without_last_action(getattr(state, name)) for name in of_actions}
+        return dataclasses.replace(state, **changes)
+
+    learned = updated(fresh, Seen(before, legal), Seen(after, legal))
+    expected = updated(shortened(fresh), before, after)
+    for x, y in zip(*map(jax.tree.leaves, (shortened(learned), expected)), strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-6)
+    for x, y in zip(*map(jax.tree.leaves, (learned.network, fresh.network)), strict=True):
+        np.testing.assert_array_equal(x[-1], y[-1])
 
 
 def test_an_mdp_with_actions_that_are_not_allowed(rng):

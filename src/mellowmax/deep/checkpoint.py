@@ -101,7 +101,7 @@ class BlockState:
 
 
 def _data(leaf: Any) -> Any:
-    """An array as a file has it: of JAX's keys, which an environment's state may have, the data."""
+    """An array to be saved; JAX's keys, which an environment's state may have, become numbers."""
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf
 
 

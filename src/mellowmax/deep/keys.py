@@ -194,7 +194,7 @@ def step(of_episode: jax.Array, number: jax.Array) -> tuple[jax.Array, jax.Array
 
 
 def action(of_episode: jax.Array, number: jax.Array) -> jax.Array:
-    """The key of the action at a step in Gymnasium, for a learner of single steps."""
+    """The key of the action at a step in Gymnasium, of a learner of single steps or segments."""
     return jax.random.fold_in(of_episode, number + 1)
 
 

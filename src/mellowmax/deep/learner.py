@@ -20,8 +20,8 @@ STATIC = {"static": True}
 class Learner(Protocol):
     """A set of hyperparameters, with pure functions of the state of one run.
 
-    It is a JAX pytree. The softmax's parameters, the learning rate and the discount are its data,
-    and may be arrays: each run of a training has its own. All else is static.
+    It is a JAX pytree. The softmax's parameters, the learning rate, the discount and some other
+    numbers are its data, and may be arrays: each run of a training has its own. All else is static.
 
     A learner of whole episodes has `update(state, episodes, key)`. A learner of single steps has
     `act(network, step, uniform, observation)` and `learn(state, key, stepped)`, as in `Dqn`. A

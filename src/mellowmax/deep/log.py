@@ -138,7 +138,7 @@ class EpisodeLog:
 
     @property
     def entries(self) -> int:
-        """The number of entries: of all episodes, or of those that the first run has played."""
+        """The number of entries: of all episodes, or of the most that a run has played."""
         if self.episodes is not None:
             return self.returns.shape[1]
         return int(-(-self.done.max() * self.batch // self.bin))

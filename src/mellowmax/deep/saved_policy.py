@@ -28,8 +28,8 @@ class SavedPolicy:
 
     policy: Policy
     softmax: Softmax
-    """The softmax of the learner. The policy is the softmax's own after `reinforce`, and the greedy
-    one after `dqn`."""
+    """The softmax of the learner. The policy is the greedy one after `dqn`, and the softmax's own
+    after every other learner."""
     environment: str
     """The name of the environment that it was trained in."""
     n_observations: int
