@@ -78,6 +78,11 @@ for name, softmax, method in cases:
         "method": many.method,
         "loss": [one.suboptimality_bound, many.suboptimality_bound],
     }
+    weights = rng.normal(size=one.q.shape)
+    here, there = (solution.vjp(weights) for solution in (one, many))
+    most = max(abs(here.rewards).max(), 1.0)
+    assert apart(here.rewards, there.rewards) <= 1e-6 * most
+    assert apart(here.probabilities, there.probabilities) <= 1e-6 * abs(here.probabilities).max()
     results.append(result)
 for extra in ({"horizon": 4, "final": np.arange(11.0)}, {"average": True}):
     single = Mesh(np.array(jax.devices()[:1]), ("states",))  # not main memory
