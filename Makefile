@@ -28,7 +28,8 @@ pages: install
 howto:
 	$(PYTHON) -m venv .venv-howto
 	.venv-howto/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[howto]"
-	MELLOWMAX_REQUIRE_PAGES=1 .venv-howto/bin/pytest $(PAGES) tests/environments/test_gymnax.py \
+	XLA_FLAGS= MELLOWMAX_REQUIRE_PAGES=1 .venv-howto/bin/pytest $(PAGES) tests/environments/test_gymnax.py \
+	    tests/environments/test_adapters.py \
 	    tests/deep/play/test_vector_environment.py tests/games/test_gambit.py
 
 # The files of a release, built and checked: what is in them, and what they do in empty environments.

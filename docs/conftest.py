@@ -12,6 +12,8 @@ NEEDS = {
     "howto/distrax_rlax.md": ["distrax", "rlax"],
     "howto/flax.md": ["flax"],
     "howto/gymnax.md": ["gymnax"],
+    "howto/jax_environments.md": ["jumanji", "navix", "pgx"],
+    "howto/own_network.md": ["gymnax"],
     "howto/pytorch.md": ["torch"],
     "howto/quantecon.md": ["quantecon"],
     "howto/single_file.md": ["torch"],

@@ -11,6 +11,7 @@ import enum
 import importlib
 import inspect
 import re
+import types
 from pathlib import Path
 
 import jax
@@ -33,11 +34,15 @@ from mellowmax import (
 )
 from mellowmax.environments import (
     acrobot,
+    brax,
     cartpole,
     fleet,
     gymnax,
+    jumanji,
     lunar_lander,
     mountain_car,
+    navix,
+    pgx,
     tabular,
     taxi,
     two_state,
@@ -88,6 +93,7 @@ POLICY = np.array([[0.2, 0.8], [0.5, 0.5]])
 DISCOUNT = {"discount": 0.9}
 SOFTMAX = mm.Mellowmax(5.0)
 ANYTHING = object()
+LIKE_BRAX = types.SimpleNamespace(action_size=1)
 
 
 def of_arrays():
@@ -189,6 +195,9 @@ def of_environments():
     yield taxi.params, {}
     yield two_state.params, {}
     yield gymnax.functional, {"env": None, "params": ANYTHING}
+    for package in (jumanji, navix, pgx):
+        yield package.functional, {"env": None}
+    yield brax.functional, {"env": LIKE_BRAX, "actions": [[1.0]]}
     yield of_gymnasium.TabularEnv, {"mdp": mdp.two_state()}
     yield of_gymnasium.MultiPassengerTaxi, {}
     yield of_gymnasium.TwoState, {}
@@ -329,6 +338,7 @@ def test_a_wrong_kind_is_one_sentence_about_the_argument(family, tmp_path, monke
 
 
 RESULTS = """
+BraxEnvironment JumanjiEnvironment NavixEnvironment PgxEnvironment
 AverageSolution BatchEquilibria BatchFixedPoints Branch CellProgress Claim DeepResult Dqn
 DqnState Entry Episodes Equilibria Equilibrium Estimate Estimates EvaluateProgress Evaluation
 Finding Finished FiniteHorizonSolution Fit FitProgress FixedPoint FixedPoints Fold GymnaxEnvironment

@@ -194,7 +194,9 @@ def _seen_in(
     if terminated.shape or terminated.dtype != jnp.bool_:
         _refuse("one boolean as `terminated`", terminated)
     forms = [jax.tree.map(lambda x: (x.shape, x.dtype), x) for x in (state, next_state)]
-    if forms[0] != forms[1]:
+    trees: list[Any] = [jax.tree.structure(x) for x in (state, next_state)]
+    arrays = [[(x.shape, x.dtype) for x in jax.tree.leaves(x)] for x in (state, next_state)]
+    if trees[0] != trees[1] or arrays[0] != arrays[1]:  # states may have an `==` of their own
         rule = "`environment` must return states of one form from `reset` and from `step`"
         raise ValueError(f"{rule}, got {forms[0]} and {forms[1]}")
     seen = jax.eval_shape(functools.partial(observe, functions), state, params)

@@ -2,7 +2,7 @@
 
 An environment is a module with `params(...)`, `reset(key, params)` and
 `step(key, state, action, params)`, written for one instance. Any MDP is one through `tabular`, and
-`gymnax` makes one of each gymnax environment.
+`gymnax`, `pgx`, `navix`, `jumanji` and `brax` make one of each environment of those packages.
 
 Importing this registers `mellowmax/TwoState-v0`, `mellowmax/MultiPassengerTaxi-v0` and
 `mellowmax/LunarLander-v0` with Gymnasium;
@@ -17,10 +17,14 @@ from .._common.gymnasium_ids import register
 
 __all__ = [
     "acrobot",
+    "brax",
     "cartpole",
     "gymnax",
+    "jumanji",
     "lunar_lander",
     "mountain_car",
+    "navix",
+    "pgx",
     "tabular",
     "taxi",
     "two_state",

@@ -88,8 +88,8 @@ class GymnaxEnvironment:
         return GymnaxState(observation, after), jnp.asarray(reward, jnp.float32), ended
 
     def observe(self, state: GymnaxState, params: GymnaxParams) -> jax.Array:
-        """The observation of a state, as one vector."""
-        return jnp.ravel(state.observation)
+        """The observation of a state, such as an image of MinAtar."""
+        return state.observation
 
 
 def functional(env: _Gymnax, params: object) -> tuple[GymnaxEnvironment, GymnaxParams]:
