@@ -76,6 +76,7 @@ bench: install
 	$(BIN)/python benchmarks/policies.py
 	$(BIN)/python benchmarks/pytorch.py
 	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/horizon.py
 	$(BIN)/python benchmarks/devices.py
 	$(BIN)/python benchmarks/games.py
 	$(BIN)/python benchmarks/inverse.py
