@@ -32,7 +32,7 @@ def action_values(model: Model, v: jax.Array) -> jax.Array:
     """`q = r + discount * P v`."""
     known = successor_values(model, v)
     if model.successors is None:
-        return model.rewards + model.discount * (model.probabilities @ known)
+        return model.rewards + model.probabilities @ (model.discount * known)
     mean = expected(model, model.probabilities, model.successors, known)
     return model.rewards + model.discount * mean
 

@@ -136,7 +136,7 @@ def backward_induction(
     check_callback(callback)
     shape = mdps[0].probabilities.shape[:2]
     q, value = np.empty((horizon, *shape)), np.empty((horizon + 1, shape[0]))
-    margins = np.empty((horizon, 2))
+    margins = np.zeros((horizon, 2))
     reported = began
     with jax.enable_x64(True), np.errstate(all="ignore"):
         problems = _problems(mdps, softmaxes, mesh)
@@ -146,12 +146,14 @@ def backward_induction(
         for t in reversed(range(horizon)):
             problem = problems[t]
             if devices is None:
-                q[t], v, margins[t] = _step(problem.model, problem.placed_softmax, v)
+                q[t], v, numbers = _step(problem.model, problem.placed_softmax, v)
                 value[t] = v
             else:
                 outputs = (problem.model.pairs, P(STATES), P())
-                of_pairs, v, margins[t] = problem.call(_step, outputs, v)
+                of_pairs, v, numbers = problem.call(_step, outputs, v)
                 q[t], value[t] = problem.fetch(of_pairs), problem.fetch(v)
+            if numbers is not None:
+                margins[t] = numbers
             if callback is None:
                 continue
             now = time.perf_counter()
@@ -202,13 +204,13 @@ def _problems(
 
 def _step(
     model: Model, softmax: Softmax, after: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """`q` and `v` from the values after a step, and there the gap and the largest bonus."""
-    xp = namespace(after)
+) -> tuple[jax.Array, jax.Array, jax.Array | None]:
+    """`q` and `v` from the values after a step, the gap and the largest bonus; None for 0 and 0."""
     q = action_values(model, after)
     v = values(model, softmax, q)
     if isinstance(softmax, Max):
-        return q, v, xp.zeros(2)
+        return q, v, None
+    xp = namespace(after)
     best = q if model.allowed is None else xp.where(model.allowed, q, -xp.inf)
     gap = xp.maximum(largest(best.max(axis=model.axis) - v), 0.0)
     bonus = xp.zeros_like(gap)
