@@ -101,9 +101,9 @@ def train(
             of the batch.
         solved_return: record when the mean return of the last 100 episodes first exceeds this;
             None for no record.
-        workers: how many processes the Gymnasium environments of 32 runs are spread over, but for
-            `reinforce` those of one run; 0 for this process, None for what suits the cores. The
-            classes above have their own.
+        workers: how many processes Gymnasium environments are spread over: for `reinforce` those of
+            32 runs, and for other learners those of one run; 0 for this process, None for what
+            suits the cores. The classes above have their own.
         action_mask: keep to the actions that a Gymnasium environment allows in
             `info["action_mask"]`? The actions that an MDP does not allow, and those that the
             `legal` of a functional environment leaves out, are never taken.
