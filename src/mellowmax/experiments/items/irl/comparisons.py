@@ -6,6 +6,7 @@ world for independent ones. Differences are between fits to the same demonstrati
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -73,11 +74,8 @@ def curves_of(fits: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
     for (kind, model, at), own in whole.groupby(["kind", "model", "at"], sort=False):
         row = {"kind": kind, "model": model, "at": at, "fits": len(own)}
         row |= {name: int(own[name].sum()) for name in ("failing", *_WAYS)}
-        row |= {name: own[name].mean() for name in ("evaluations", "held_out", "loss")}
-        row |= {
-            "sweeps": np.exp(own["log_sweeps"].mean()),
-            "correlation": own["correlation"].mean(),
-        }
+        row |= {name: own[name].mean() for name in _MEANS}
+        row["sweeps"] = np.exp(own["log_sweeps"].mean())
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -135,8 +133,7 @@ def _found(worlds: Floats, quantity: str) -> dict[str, Any]:
         return {"worlds": 0, "differ": 0, **dict.fromkeys(("mean", "low", "high"), np.nan)} | {
             "p_value": 1.0
         }
-    weights = np.random.default_rng(n).multinomial(n, np.full(n, 1 / n), DRAWS)
-    means = weights @ worlds / n
+    means = _weights(n, DRAWS) @ worlds
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     margin = QUANTITIES[quantity]
     wrong = means <= margin if quantity == "stable" else means >= margin
@@ -147,6 +144,13 @@ def _found(worlds: Floats, quantity: str) -> dict[str, Any]:
         low, high, p_value = min(low, -most), max(high, most), 1.0
     found = {"mean": worlds.mean(), "low": low, "high": high, "p_value": p_value}
     return {"worlds": n, "differ": differ, **found}
+
+
+@functools.lru_cache(maxsize=4)
+def _weights(n: int, draws: int) -> Floats:
+    """`[draws, n]`, the weight of each of n worlds in bootstrap samples."""
+    times = np.random.default_rng(n).multinomial(n, np.full(n, 1 / n), draws)
+    return times / np.float64(n)
 
 
 def _corrected(table: pd.DataFrame) -> pd.Series[float]:
