@@ -42,6 +42,8 @@ from mellowmax.mdp import multi_passenger_taxi
 from mellowmax.planning import solve
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+import inverse_figures
+
 from helpers.browser import browser
 
 IMAGES = Path(__file__).parent / "images"
@@ -206,6 +208,7 @@ def main() -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     branches(left, right)
     save(figure, "game_branches")
+    inverse_figures.draw(save)
     taxi = MultiPassengerTaxi(render_mode="rgb_array")
     taxi.reset(seed=0)
     Image.fromarray(taxi.render()).save(IMAGES / "taxi.png")
