@@ -53,8 +53,9 @@ ITEMS = (
     "uniqueness",
     "human_play",
     "throughout",
+    "irl",
 )
-"""The names of the items, in the order of the paper; the last five are beyond it."""
+"""The names of the items, in the order of the paper; the last six are beyond it."""
 SCALES = ("quick", "paper")
 """Minutes on a laptop, or the paper's own counts."""
 
