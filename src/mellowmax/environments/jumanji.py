@@ -51,7 +51,8 @@ class JumanjiEnvironment(Adapter):
     ) -> tuple[JumanjiState, jax.Array, jax.Array]:
         """The next state, the reward, and whether the episode has terminated.
 
-        The `max_steps` of the `FunctionalEnvironment` should be the environment's own time limit.
+        The `max_steps` of the `FunctionalEnvironment` should be the environment's own time limit,
+        at which most environments say that the episode has terminated.
         """
         after, said = self.env.step(state.state, action)
         return (
