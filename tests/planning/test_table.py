@@ -53,9 +53,10 @@ def test_the_average_reward_has_the_bias_in_its_table():
     assert frame["state"].tolist() == [0, 0, 1, 1, 2, 2]
 
 
-def test_labels_are_saved_with_a_solution(tmp_path):
+@pytest.mark.parametrize("options", [{}, {"horizon": 2}, {"average": True}], ids=str)
+def test_labels_are_saved_with_a_solution(options, tmp_path):
     path = tmp_path / "solution.npz"
-    solve(MODEL, Max()).save(path)
+    solve(MODEL, Max(), **options).save(path)
     with np.load(path) as saved:
         assert saved["action_labels"].tolist() == ["stay", "go"]
         assert saved["state_labels"].tolist() == [["a", "0"], ["a", "1"], ["b", "0"]]
