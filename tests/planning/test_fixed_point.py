@@ -97,6 +97,13 @@ def test_gradients_are_those_of_solve(softmax):
         ends = [exact(mdp, type(softmax)(parameter + k * h)) for k in (1, -1, 2, -2)]
         expected = (8 * (ends[0] - ends[1]) - ends[2] + ends[3]) / (12 * h)
         assert np.isclose(getattr(by[3], name), expected, most)
+    for discount in (0.0, 1.0):  # here every policy ends
+        mdp = awkward(discount)
+        with jax.enable_x64(True):
+            by = gradient(mdp.rewards, mdp.probabilities, discount, softmax, mdp)
+        rows = RNG.normal(size=mdp.rewards.shape)
+        expected = difference(mdp, softmax, 1e-3, rewards=rows)
+        assert np.isclose(np.sum(by[0] * rows), expected, 1e-6)
 
 
 @pytest.mark.parametrize("kind", [Dense, Banded, GaussSeidel, None])
