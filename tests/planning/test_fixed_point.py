@@ -248,6 +248,25 @@ def test_where_there_is_no_derivative_it_is_nan():
             assert np.isfinite(by) == (status == "converged")
 
 
+def test_sweeps_alone_are_those_of_numpy():
+    """They are counted, and end where their change is small."""
+    mdp = two_state()
+    transitions, rewards = mdp.to_numpy()
+    v, change, sweeps = np.zeros(2), np.inf, 0
+    while change > 1e-6:
+        new = Mellowmax(16.55).value(rewards + mdp.discount * transitions @ v)
+        v, change, sweeps = new, np.abs(new - v).max(), sweeps + 1
+    options = {"tolerance": 1e-6, "method": "synchronous"}
+    point = fixed_point(mdp, Mellowmax(16.55), **options)
+    assert point.iterations == sweeps > 50
+    assert np.allclose(point.value, v, rtol=0, atol=1e-12)
+    assert point.converged
+    exact = fixed_point(mdp, Mellowmax(16.55))
+    assert 1e-9 < np.abs(point.value - exact.value).max() < 1e-6 / (1 - mdp.discount)
+    few = fixed_point(mdp, Mellowmax(16.55), max_iterations=10, **options)
+    assert (few.iterations, few.converged) == (10, False)
+
+
 def test_single_precision_is_not_traced():
     with jax.enable_x64(False), pytest.raises(ValueError, match="traced in double precision"):
         jax.eval_shape(lambda beta: fixed_point(two_state(), LogSumExp(beta)).q, 1.0)
