@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import equinox as eqx
@@ -87,6 +88,18 @@ def test_a_network_of_one_s_own_learns_what_the_library_s_does(algorithm, tmp_pa
         load_policy(tmp_path, network=mlp(8, 1))
     with pytest.raises(ValueError, match=r"training with the same settings, got another"):
         trained(algorithm, mlp(8, 1), checkpoint=tmp_path)
+
+
+def test_a_network_with_arguments_of_its_own_is_named_in_files(tmp_path):
+    """By the function that `functools.partial` gives them to."""
+
+    def make(key, observation, n_actions, hidden):
+        return Own(key, observation, n_actions)
+
+    network = functools.partial(make, hidden=8)
+    trained("dqn", network, 1, runs=1, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match=r"the one of the training, .*make, got None"):
+        load_policy(tmp_path)
 
 
 @pytest.mark.parametrize("weights", ["glorot", "orthogonal"])

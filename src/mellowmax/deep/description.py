@@ -7,6 +7,7 @@ and `differences` says, in the words of the arguments, where two descriptions di
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -144,7 +145,8 @@ def _network_text(network: MakeNetwork, environment: PlayableEnvironment) -> dic
     """A network as text: the sizes of the library's own, the name and the arrays of any other."""
     if not isinstance(network, Mlp):
         form = form_of(network, observation_of(environment), environment.n_actions)
-        return {"network": name_of(network), "leaves": leaves_of(form)}
+        made = network.func if isinstance(network, functools.partial) else network
+        return {"network": name_of(made), "leaves": leaves_of(form)}
     usual = {field.name: field.default for field in dataclasses.fields(network)}
     return {name: x for name, x in dataclasses.asdict(network).items() if x != usual[name]}
 
