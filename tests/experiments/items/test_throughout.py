@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import types
 
 import numpy as np
 import pandas as pd
@@ -116,6 +117,25 @@ def test_a_setting_that_diverges_scores_nothing_and_the_others_stay(two_states, 
     assert lost.sum() == 3
     kept = chosen & ~lost
     pd.testing.assert_frame_equal(got[kept], whole[kept])
+
+
+@pytest.mark.parametrize(("highest", "chosen"), [(0.01, 0.001), (0.0, 0.001), (1.0, 0.03)])
+def test_a_setting_that_diverges_is_chosen_only_if_all_do(highest, chosen, monkeypatch):
+    """Though its score of 0 is more than that of the others, who earn less than at random."""
+
+    def train(work, learner, *arguments, **options):
+        rates = np.asarray(learner.learning_rate)
+        if (rates > highest).any():
+            raise DivergedError(
+                int((rates > highest).argmax()) * len(options["runs"]), "weight", ""
+            )
+        played = np.ones((len(rates), len(options["runs"]), 1)) * -300 + 100 * rates[:, None, None]
+        return types.SimpleNamespace(returns=played, lengths=np.full(played.shape, 40))
+
+    monkeypatch.setattr(training, "train_in_cell", train)
+    spec = SPEC | {"environment": "lunar_lander", "parameters": [1.0]}
+    table = throughout.run(spec)
+    assert set(table[table["stage"] == "judging"]["learning_rate"]) == {chosen}
 
 
 def test_what_counts_is_the_last_tenth_of_the_steps():

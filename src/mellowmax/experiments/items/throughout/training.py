@@ -32,7 +32,8 @@ def trained(spec: Spec, work: Work) -> pd.DataFrame:
     first, second = spec["choosing"], spec["judging"]
     share = first * count / (first * count + second)
     choosing = _stage(spec, _part(work, CHOOSING, 0.0, share), CHOOSING, every, range(first))
-    best = int(choosing.groupby("setting")["score"].mean().idxmax())
+    fit = choosing[~choosing["diverged"]]  # a score of 0 is more than some of these have
+    best = int((choosing if fit.empty else fit).groupby("setting")["score"].mean().idxmax())
     numbers = range(first, first + second)
     judging = _stage(spec, _part(work, JUDGING, share, 1.0), JUDGING, [best], numbers)
     whole = pd.concat([choosing, judging], ignore_index=True)
