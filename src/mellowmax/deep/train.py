@@ -116,8 +116,8 @@ def train(
             other process can train in the same directory at the same time.
         seconds_between_checkpoints: how often a checkpoint is written.
         callback: is called after each batch of episodes, for `dqn` and `sac` every few hundred
-            steps, for `ppo` after each segment. If it returns True, training stops; the episodes
-            that were not played have the return NaN.
+            steps, for `ppo` after a segment or a few. If it returns True, training stops; the
+            episodes that were not played have the return NaN.
 
     Returns:
         The returns and lengths of all episodes, and the policies. If steps are counted, runs have

@@ -168,9 +168,10 @@ def test_a_segment_has_what_was_played_in_order(kind, last, max_steps, monkeypat
 
     def learn(learner, state, key, segment):
         jax.debug.callback(lambda *x: seen.append(x), *segment.steps, segment.ended, ordered=True)
-        return state, jnp.bool_(True)
+        return dataclasses.replace(state, updates=state.updates + 1), jnp.bool_(True)
 
     monkeypatch.setattr(module, "learn", learn)
+    monkeypatch.setattr(segments_functional, "SEGMENTS", 1)  # or some would be played in vain
     jax.clear_caches()
     learner = ppo(Boltzmann(1.0), environments=2, steps=4, **PPO["linear"])
     result = train(learner, environment, steps=24, **options)

@@ -43,30 +43,30 @@ def round_of(
     returns: npt.ArrayLike,
     lengths: npt.ArrayLike,
 ) -> Round:
-    """The round of a segment of every lane that has not trained enough.
+    """The round of one or more segments of the lanes that have not trained enough.
 
     Args:
         block: what was before.
         learners: those of all lanes.
         learned: what all lanes have learned by then, the episodes under way, and whether what a
             lane has learned is finite, `[W]`.
-        ended: has an episode ended with a step? `[W, T, E]`.
-        returns: the sum of the rewards of its episode so far, `[W, T, E]`.
-        lengths: the length of its episode so far, `[W, T, E]`.
+        ended: has an episode ended with a step? `[W, segments, T, E]`.
+        returns: the sum of the rewards of its episode so far, `[W, segments, T, E]`.
+        lengths: the length of its episode so far, `[W, segments, T, E]`.
 
     Raises:
         FloatingPointError: when it is not.
     """
     log, (states, playing, finite) = block.log, learned
     ends, totals, counts = map(np.asarray, (ended, returns, lengths))
-    active = np.zeros(len(ends), np.bool_)
-    active[: len(log.done)] = log.unfinished()
-    taken = learners.environments * learners.steps
-    if (wrong := active & ~np.asarray(finite)).any():
+    runs, of_segment = len(log.done), learners.environments * learners.steps
+    before, after = (
+        np.asarray(x.updates).astype(np.int64) * of_segment for x in (block.states, states)
+    )
+    if (wrong := ~np.asarray(finite)[:runs]).any():
         lane = int(wrong.argmax())
-        when = f"after {log.taken[lane] + taken} steps"
-        raise DivergedError(block.first + lane, "weight or a reward", when)
-    at = lanes, *_ = np.nonzero(ends & active[:, None, None])  # in the order of their ends
+        raise DivergedError(block.first + lane, "weight or a reward", f"after {after[lane]} steps")
+    at = lanes, *_ = np.nonzero(ends)  # in the order of their ends
     return Round(
         lanes.astype(np.int32),
         computed=ends.size,
@@ -74,5 +74,5 @@ def round_of(
         lengths=counts[at][:, None],
         states=states,
         playing=playing,
-        steps=np.where(active, taken, 0),
+        steps=after - before,
     )

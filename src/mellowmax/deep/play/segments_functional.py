@@ -25,6 +25,9 @@ from .segments import learn, round_of
 
 __all__ = ["FunctionalSegments"]
 
+SEGMENTS = 8
+"""How many segments of each lane a round of playing has: to call a program takes as long as a third
+of a small segment."""
 ACCELERATOR_WIDTH = 256
 """The number of lanes of a block on an accelerator, even where some have no run: matrix products
 round differently at other widths, and a step takes about as long for few lanes as for many."""
@@ -84,19 +87,19 @@ class FunctionalSegments:
         return _first_games(self.environment.functions, learner.environments, params, keys)
 
     def play(self, learners: Ppo, keys: jax.Array, block: BlockState) -> Generator[Round]:
-        """Play and learn; a round is a segment of every lane."""
+        """Play and learn; a round is a few segments of every lane."""
         environment, log = self.environment, block.log
         params = jax.device_put(environment.params)
-        while (unfinished := log.unfinished()).any():
-            active = np.zeros(len(keys), np.bool_)
-            active[: len(unfinished)] = unfinished
+        _, steps = log.limits(len(keys))
+        until = -(-steps.astype(np.int64) // (learners.environments * learners.steps))
+        while log.unfinished().any():
             learned, played = _play_and_learn(
                 environment.functions,
                 environment.max_steps,
                 params,
                 learners,
                 keys,
-                active,
+                until.astype(np.uint32),
                 block.states,
                 block.playing,
             )
@@ -138,11 +141,11 @@ def _play_and_learn(
     params: object,
     learners: Ppo,
     keys: jax.Array,
-    active: jax.Array,
+    until: jax.Array,
     states: PpoState,
     games: _Games,
 ) -> tuple[tuple[PpoState, _Games, jax.Array], tuple[jax.Array, jax.Array, jax.Array]]:
-    """A segment of all lanes, from which each learns.
+    """Some segments of all lanes, from which each learns.
 
     Args:
         functions: those of the environment.
@@ -150,25 +153,35 @@ def _play_and_learn(
         params: the parameters of the environment.
         learners: those of all lanes.
         keys: the keys of their runs.
-        active: which lanes have not trained enough; the others stay as they are.
+        until: after how many segments each has trained enough; then it stays as it is.
         states: what all lanes have learned.
         games: the episodes under way.
 
     Returns:
         What all lanes have learned then, the episodes under way, and whether what a lane has
         learned is finite. Then of each step whether an episode has ended with it, and the return
-        and the length of the episode so far.
+        and the length of the episode so far, `[W, SEGMENTS, T, E]`.
     """
 
     def one(
-        learner: Ppo, key: jax.Array, active: jax.Array, state: PpoState, games: _Games
+        learner: Ppo, key: jax.Array, until: jax.Array, state: PpoState, games: _Games
     ) -> tuple[tuple[PpoState, _Games, jax.Array], tuple[jax.Array, jax.Array, jax.Array]]:
-        later, played = _segment(functions, max_steps, params, learner, key, state, games)
-        learned, finite = learn(learner, state, key, played.segment)
-        kept = jax.tree.map(lambda x, y: jnp.where(active, x, y), (learned, later), (state, games))
-        return (*kept, finite), (played.segment.ended, played.total, played.length)
+        def segment(
+            carry: tuple[PpoState, _Games, jax.Array], _: None
+        ) -> tuple[tuple[PpoState, _Games, jax.Array], tuple[jax.Array, jax.Array, jax.Array]]:
+            state, games, finite = carry
+            active = finite & (state.updates < until)
+            later, played = _segment(functions, max_steps, params, learner, key, state, games)
+            learned, is_finite = learn(learner, state, key, played.segment)
+            kept = jax.tree.map(
+                lambda x, y: jnp.where(active, x, y), (learned, later), (state, games)
+            )
+            ended = played.segment.ended & active
+            return (*kept, finite & (is_finite | ~active)), (ended, played.total, played.length)
 
-    lanes = (learners, keys, active, states, games)
+        return lax.scan(segment, (state, games, jnp.bool_(True)), length=SEGMENTS)
+
+    lanes = (learners, keys, until, states, games)
     if len(keys) > 1:
         return jax.vmap(one)(*lanes)
     result = one(*jax.tree.map(lambda x: x[0], lanes))  # an axis of one would be slower

@@ -82,7 +82,7 @@ class GymnasiumSegments:
                 segment, totals, lengths = games.play(learners, block.states)
                 states, finite = _learn(learners, block.states, keys, segment)
                 playing = _Episodes(games.numbers[None], games.actions[None].copy())
-                played = (np.asarray(x)[None] for x in (segment.ended, totals, lengths))
+                played = (np.asarray(x)[None, None] for x in (segment.ended, totals, lengths))
                 yield round_of(block, learners, (states, playing, finite), *played)
 
 
