@@ -78,6 +78,7 @@ FINE = {
     "sarsa.softmax expected_sarsa.softmax q_learning.softmax": {"function"},
     "sarsa.learning_rate expected_sarsa.learning_rate q_learning.learning_rate": NUMBERS | CALLABLE,
     "checkpoint directory name out path text title version": {"text"},
+    "linear.start linear.end linear.updates": NUMBERS,
     "dqn.network load_policy.network ppo.network reinforce.network sac.network": CALLABLE,
     "blocks entries finished items names states values": {"empty"},
     "Linear.names": {"dict"},
@@ -224,6 +225,7 @@ def of_deep():
     yield deep.ppo, {"softmax": SOFTMAX}
     yield deep.sac, {"softmax": SOFTMAX}
     yield deep.mlp, {}
+    yield deep.linear, {"start": 0.5, "end": 0.1, "updates": 10}
     yield deep.train, {"learner": deep.reinforce(SOFTMAX), **environment, "episodes": 10}
     yield deep.evaluate, played
     yield deep.watch, {**played, "environment": "Acrobot-v1"}
@@ -341,8 +343,8 @@ RESULTS = """
 BraxEnvironment JumanjiEnvironment NavixEnvironment PgxEnvironment
 AverageSolution BatchEquilibria BatchFixedPoints Branch CellProgress Claim DeepResult Dqn
 DqnState Entry Episodes Equilibria Equilibrium Estimate Estimates EvaluateProgress Evaluation
-Finding Finished FiniteHorizonSolution Fit FitProgress FixedPoint FixedPoints Fold GymnaxEnvironment
-HumanPlay Learner Model Params Plan PlayedGame Point Posterior Ppo PpoState Properties Reinforce
+Finding Finished FiniteHorizonSolution Fit FitProgress FixedPoint FixedPoints Fold
+GymnaxEnvironment Linear HumanPlay Learner Model Params Plan PlayedGame Point Posterior Ppo PpoState Properties Reinforce
 ReinforceState Replay Sac SacState SavedPolicy Sensitivity Simulation Solution SolveProgress
 TabularResult Trace Trainable TrainProgress VectorField Verdict Zurcher
 """

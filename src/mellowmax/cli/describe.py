@@ -200,11 +200,12 @@ def describe_training(paths: Sequence[Path]) -> Result:
     parameter = f" with {_listed(numbers['parameters'])}" if numbers["parameters"] else ""
     spread = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     has_rate = "learning_rate" in numbers  # a whole optimiser of optax has its own
+    changing = "changes with updates" if "learning_rate" in text else "the optimiser's own"
     rows = [
         ("training", f"{text.get('algorithm', 'reinforce').upper()} in {text['environment']}"),
         ("softmax", f"{text['softmax']}{parameter}"),
         ("network", _network_in_words(text)),
-        ("learning rate", _listed(numbers["learning_rate"]) if has_rate else "the optimiser's own"),
+        ("learning rate", _listed(numbers["learning_rate"]) if has_rate else changing),
         ("discount", _listed(numbers["discount"])),
         *_rows_of_learner(text, numbers),
         ("runs", str(len(counts))),

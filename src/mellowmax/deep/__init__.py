@@ -40,6 +40,7 @@ with needed_by("mellowmax.deep", "jax"):
     from .result import DeepResult
     from .sac import Sac, SacState, sac
     from .saved_policy import SavedPolicy, load_policy
+    from .schedule import Linear, linear
     from .segments import Segment
     from .train import train
     from .trainable import Trainable
@@ -55,6 +56,7 @@ __all__ = [
     "FunctionalEnvironment",
     "GymnasiumEnvironment",
     "HeldTemperature",
+    "Linear",
     "Network",
     "Policy",
     "Ppo",
@@ -75,6 +77,7 @@ __all__ = [
     "VectorEnvironment",
     "dqn",
     "evaluate",
+    "linear",
     "load_policy",
     "mlp",
     "ppo",

@@ -29,10 +29,12 @@ from .observation import Seen, as_text, unmasked, vector
 from .ppo import Ppo
 from .reinforce import Reinforce
 from .sac import Sac
+from .schedule import Linear
 from .trainable import MakeNetwork, form_of
 
 __all__ = [
     "ALGORITHMS",
+    "CHANGING",
     "KINDS",
     "LONGEST",
     "NUMBERS",
@@ -56,6 +58,8 @@ KINDS: dict[str, type[Softmax]] = {
 softmaxes have their full names."""
 ALGORITHMS = {"dqn": Dqn, "ppo": Ppo, "sac": Sac}
 """The kinds of learners by their names in files, but for REINFORCE, which had none at first."""
+CHANGING = "linear "
+"""What the name of a softmax begins with that changes while a run learns."""
 NUMBERS = (
     "learning_rate",
     "discount",
@@ -129,8 +133,11 @@ def describe(
         raise ValueError(f"{rule}, got {softmax!r}")
     if text["softmax"] not in KINDS:
         text["parameters"] = [jax.tree_util.keystr(path, simple=True) for path, _ in leaves]
-    others = jax.tree.leaves(more)
     numbers_of = {name: getattr(known, name, None) for name in NUMBERS}
+    if isinstance(numbers_of["learning_rate"], Linear):
+        text["learning_rate"] = "linear"
+        more = [*more, numbers_of.pop("learning_rate")]
+    others = jax.tree.leaves(more)
     return {
         "settings": json.dumps(text),
         "parameters": np.stack(parameters) if parameters else np.zeros((0, len(key_data))),
@@ -170,8 +177,10 @@ def _parts(learners: Learner) -> tuple[Reinforce | Dqn | Ppo | Sac, list[Any]]:
     return known, [part for part in parts if part is not known]
 
 
-def softmax_name(softmax: Softmax) -> str:
+def softmax_name(softmax: Softmax | Linear) -> str:
     """The name of a softmax in files."""
+    if isinstance(softmax, Linear):
+        return CHANGING + softmax_name(softmax.start)
     kind = type(softmax)
     known = KINDS.get(kind.__name__) is kind
     return kind.__name__ if known else f"{kind.__module__}.{kind.__qualname__}"

@@ -40,6 +40,7 @@ from .network import Policy, mlp
 from .observation import as_shapes, unmasked, values_in, vector
 from .optimiser import ADAM, Weights, learning_rate_for, step
 from .replay import Replay, Transitions, learn_when_due
+from .schedule import Linear, first_of, now
 from .trainable import MakeNetwork, draw, example
 
 __all__ = ["LEARNING_RATE", "Dqn", "DqnState", "dqn"]
@@ -78,8 +79,8 @@ class Dqn:
 
     learns_from: ClassVar[Literal["steps"]] = "steps"
 
-    softmax: Softmax
-    learning_rate: jax.Array | float | None
+    softmax: Any
+    learning_rate: Any
     discount: jax.Array | float | None
     target: jax.Array | float | None
     network: MakeNetwork = field(metadata=STATIC)
@@ -159,9 +160,8 @@ class Dqn:
         """
         targets = self.targets(state, steps)
         descent = jax.grad(self.loss)(state.network, steps, targets)
-        network, optimiser = step(
-            self.optimiser, self.learning_rate, descent, state.optimiser, state.network
-        )
+        rate = now(self, state.updates).learning_rate
+        network, optimiser = step(self.optimiser, rate, descent, state.optimiser, state.network)
         updates = state.updates + jnp.uint32(1)
         target = state.target
         if target is not None:
@@ -173,7 +173,7 @@ class Dqn:
         """The targets of the values of the actions taken, `[B]`."""
         network = state.network if state.target is None else state.target
         values, legal = values_in(network, steps.next_observation)
-        next_value = self.softmax.value(values, where=legal)
+        next_value = now(self, state.updates).softmax.value(values, where=legal)
         discount = jnp.asarray(DEFAULT if self.discount is None else self.discount, jnp.float32)
         return steps.reward + discount * jnp.where(steps.terminated, 0, next_value)
 
@@ -187,8 +187,8 @@ class Dqn:
 
 
 def dqn(
-    softmax: Softmax,
-    learning_rate: ArrayLike | None = None,
+    softmax: Softmax | Linear,
+    learning_rate: ArrayLike | Linear | None = None,
     *,
     discount: ArrayLike | None = None,
     target: ArrayLike | None = None,
@@ -238,6 +238,8 @@ def dqn(
             Transformations can be chained:
             `optax.chain(optax.clip_by_global_norm(10.0), optax.adam(0.02))`.
 
+    The softmax and the learning rate may change while a run learns: see `linear`.
+
     Arrays of parameters, learning rates, discounts and targets that broadcast against each other
     make a grid of settings, each of which `train` runs.
 
@@ -256,7 +258,7 @@ def dqn(
         Littman and Konidaris, "DeepMellow: Removing the Need for a Target Network in Deep
         Q-Learning" (IJCAI 2019).
     """
-    checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(5.0)")
+    checks.instance("softmax", first_of(softmax), Softmax, "a Softmax such as Mellowmax(5.0)")
     if discount is not None:
         check_parameter("discount", discount, 0.0, 1.0)
     if target is not None:

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from .._rows.arguments import check_parameter
 from .._typing import ArrayLike
+from .schedule import Linear, check_rate
 
 __all__ = ["ADAM", "CLIPPED_ADAM", "Weights", "learning_rate_for", "step"]
 
@@ -38,7 +38,7 @@ learning rate of 0, and gradients may be accumulated over several updates."""
 
 def learning_rate_for(
     optimiser: optax.GradientTransformation,
-    learning_rate: ArrayLike | None,
+    learning_rate: ArrayLike | Linear | None,
     default: float,
     weights: Callable[[], Weights],
 ) -> Any:
@@ -57,7 +57,7 @@ def learning_rate_for(
     if not isinstance(optimiser, optax.GradientTransformation):
         raise TypeError(f"`optimiser` must be an optax transformation, got {optimiser!r}")
     if learning_rate is not None:
-        check_parameter("learning_rate", learning_rate, 0.0)
+        check_rate(learning_rate)
     usual = optimiser is ADAM or optimiser is CLIPPED_ADAM
     if not usual and _descends(optimiser, jax.eval_shape(weights)):
         if learning_rate is not None:

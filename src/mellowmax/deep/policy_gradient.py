@@ -20,6 +20,7 @@ from .episodes import CHUNK, Episodes
 from .network import Policy
 from .observation import unmasked
 from .optimiser import Weights
+from .schedule import first_of
 
 __all__ = [
     "check_last_layer",
@@ -44,6 +45,7 @@ def check_last_layer(softmax: object, learner: str) -> None:
         softmax: the object.
         learner: the name of the algorithm.
     """
+    softmax = first_of(softmax)
     checks.instance("softmax", softmax, Softmax, "a Softmax such as Mellowmax(8.0)")
     if isinstance(softmax, Max | Mean | EpsilonGreedy):
         rule = "`softmax` must have a policy that changes with the network's weights, smoothly"

@@ -40,6 +40,7 @@ from .network import Policy, mlp
 from .observation import as_shapes, unmasked, values_in, vector
 from .optimiser import CLIPPED_ADAM, Weights, learning_rate_for, step
 from .policy_gradient import check_last_layer
+from .schedule import Linear, now
 from .segments import Segment, generalised_advantages
 from .trainable import MakeNetwork, draw, example
 
@@ -85,8 +86,8 @@ class Ppo:
 
     learns_from: ClassVar[Literal["segments"]] = "segments"
 
-    softmax: Softmax
-    learning_rate: jax.Array | float | None
+    softmax: Any
+    learning_rate: Any
     discount: jax.Array | float | None
     trace: jax.Array | float
     clip: jax.Array | float
@@ -119,7 +120,7 @@ class Ppo:
 
     def policy(self, state: PpoState) -> Policy:
         """The policy that has been learned."""
-        return Policy(state.network, self.softmax)
+        return Policy(state.network, now(self, state.updates).softmax)
 
     def update(self, state: PpoState, segment: Segment, key: jax.Array) -> PpoState:
         """Learn from a segment.
@@ -129,6 +130,7 @@ class Ppo:
             segment: `steps` steps of `environments` environments, played by the policy of `state`.
             key: a JAX key, which shuffles the steps.
         """
+        self = now(self, state.updates)
         rows = self._rows(state, segment)
         count = self.steps * self.environments
         numbers = jnp.arange(count, dtype=jnp.int32)
@@ -226,8 +228,8 @@ def clipped_error(
 
 
 def ppo(
-    softmax: Softmax,
-    learning_rate: ArrayLike | None = None,
+    softmax: Softmax | Linear,
+    learning_rate: ArrayLike | Linear | None = None,
     *,
     discount: ArrayLike | None = None,
     trace: ArrayLike = 0.95,
@@ -265,6 +267,8 @@ def ppo(
         optimiser: an optax transformation, with or without a learning rate of its own, as for
             `reinforce`. It trains both networks together. The default is Adam with an epsilon of
             0.00001, after the gradient of both networks was clipped to a length of 0.5.
+
+    The softmax and the learning rate may change while a run learns: see `linear`.
 
     Arrays of parameters, learning rates, discounts and of the other numbers that need not be whole
     broadcast against each other and make a grid of settings, each of which `train` runs.

@@ -49,6 +49,7 @@ from .policy_gradient import (
     objective,
     sum_of_gradients,
 )
+from .schedule import Linear, now
 from .trainable import MakeNetwork, draw, example
 
 __all__ = [
@@ -77,6 +78,8 @@ class ReinforceState(eqx.Module):
     """The network that predicts returns, if that is the baseline."""
     optimiser: optax.OptState
     """The state of the optimiser."""
+    updates: jax.Array | None = None
+    """The number of batches that the run has learned from; None if nothing depends on it."""
 
 
 @jax.tree_util.register_dataclass
@@ -86,8 +89,8 @@ class Reinforce:
 
     learns_from: ClassVar[Literal["episodes"]] = "episodes"
 
-    softmax: Softmax
-    learning_rate: jax.Array | float | None
+    softmax: Any
+    learning_rate: Any
     discount: ArrayLike | None
     batch: int = field(metadata=STATIC)
     network: MakeNetwork = field(metadata=STATIC)
@@ -111,7 +114,9 @@ class Reinforce:
         """
         trained = self._networks(key, as_shapes(observation), n_actions)
         network, baseline = trained
-        return ReinforceState(network, baseline, self.optimiser.init(trained))
+        changes = isinstance(self.softmax, Linear) or isinstance(self.learning_rate, Linear)
+        updates = jnp.uint32(0) if changes else None
+        return ReinforceState(network, baseline, self.optimiser.init(trained), updates)
 
     def _networks(self, key: jax.Array, observation: PyTree, n_actions: int) -> Weights:
         """The networks of the policy and of the baseline, as they are drawn at first."""
@@ -123,7 +128,7 @@ class Reinforce:
 
     def policy(self, state: ReinforceState) -> Policy:
         """The policy that has been learned."""
-        return Policy(state.network, self.softmax)
+        return Policy(state.network, now(self, state.updates).softmax)
 
     def update(
         self, state: ReinforceState, episodes: Episodes, key: jax.Array | None = None
@@ -139,6 +144,14 @@ class Reinforce:
         Returns:
             The state after the update.
         """
+        counted = None if state.updates is None else state.updates + jnp.uint32(1)
+        learned = now(self, state.updates)._learned(state, episodes, key)
+        return dataclasses.replace(learned, updates=counted)
+
+    def _learned(
+        self, state: ReinforceState, episodes: Episodes, key: jax.Array | None
+    ) -> ReinforceState:
+        """The state after an update, but for the number of updates."""
         advantages = self.advantages(state, episodes)
         targets = None if state.baseline is None else self._returns(episodes)
         if self.minibatch is not None:
@@ -169,7 +182,7 @@ class Reinforce:
         (network, baseline), optimiser = step(
             self.optimiser, self.learning_rate, (descent, correction), state.optimiser, trained
         )
-        return ReinforceState(network, baseline, optimiser)
+        return ReinforceState(network, baseline, optimiser, state.updates)
 
     def _update_in_minibatches(
         self,
@@ -259,8 +272,8 @@ class Reinforce:
 
 
 def reinforce(
-    softmax: Softmax,
-    learning_rate: ArrayLike | None = None,
+    softmax: Softmax | Linear,
+    learning_rate: ArrayLike | Linear | None = None,
     *,
     discount: ArrayLike | None = None,
     batch: int = 10,
@@ -308,6 +321,8 @@ def reinforce(
             which it multiplies. The optimiser is tried out on a gradient to see which it is.
         hidden: formerly the units of a hidden layer; now `network=mlp(hidden, depth)`.
         depth: formerly the number of hidden layers; now `network=mlp(hidden, depth)`.
+
+    The softmax and the learning rate may change while a run learns: see `linear`.
 
     Arrays of parameters, learning rates and discounts that broadcast against each other make a grid
     of settings, each of which `train` runs.

@@ -52,6 +52,7 @@ from .observation import Seen, as_shapes, parted, unmasked, values_in, vector
 from .optimiser import ADAM, Weights, learning_rate_for, step
 from .policy_gradient import check_last_layer
 from .replay import Replay, Transitions, learn_when_due
+from .schedule import Linear, now
 from .trainable import MakeNetwork, draw, example
 
 __all__ = ["LEARNING_RATE", "Sac", "SacState", "sac"]
@@ -94,8 +95,8 @@ class Sac:
 
     learns_from: ClassVar[Literal["steps"]] = "steps"
 
-    softmax: Softmax
-    learning_rate: jax.Array | float | None
+    softmax: Any
+    learning_rate: Any
     discount: jax.Array | float | None
     temperature: jax.Array | float | None
     entropy_target: jax.Array | float
@@ -136,7 +137,7 @@ class Sac:
 
     def policy(self, state: SacState) -> Policy:
         """The policy that has been learned: the actor's."""
-        return Policy(state.network, self.softmax)
+        return Policy(state.network, now(self, state.updates).softmax)
 
     def act(
         self, network: Weights, step: jax.Array, uniform: jax.Array, observation: PyTree
@@ -149,10 +150,15 @@ class Sac:
             uniform: the random number, in [0, 1).
             observation: the observation before the action.
         """
-        learned = Policy(network, self.softmax).probabilities(observation)
+        learned = Policy(network, now(self, self._updates(step)).softmax).probabilities(observation)
         evenly = Policy(network, Mean()).probabilities(observation)
         some = jnp.where(step < self.learning_starts, evenly, learned)
         return choose(some, uniform).astype(jnp.int32)
+
+    def _updates(self, step: jax.Array) -> jax.Array:
+        """How many updates there have been after this many steps."""
+        first = (max(1, self.learning_starts) - 1) // self.train_frequency
+        return jnp.maximum(step.astype(jnp.int32) // self.train_frequency - first, 0)
 
     def learn(self, state: SacState, key: jax.Array, stepped: jax.Array | bool = True) -> SacState:
         """Make an update, if the number of steps in the replay buffer makes one due.
@@ -171,6 +177,7 @@ class Sac:
             state: what has been learned so far.
             steps: a minibatch.
         """
+        self = now(self, state.updates)
         targets, alpha = self.targets(state, steps), self._alpha(state)
         values = _least(state.critics, steps.observation)
         actor, entropy = jax.grad(self._actor_loss, has_aux=True)(
@@ -202,7 +209,7 @@ class Sac:
 
     def targets(self, state: SacState, steps: Transitions) -> jax.Array:
         """The targets of the values of the actions taken, `[B]`."""
-        policy = self._policy(state.network, steps.next_observation)
+        policy = now(self, state.updates)._policy(state.network, steps.next_observation)
         values = _least(state.averages, steps.next_observation)
         later = (policy * values).sum(-1) + self._alpha(state) * entropy_of(policy)
         discount = jnp.asarray(DEFAULT if self.discount is None else self.discount, jnp.float32)
@@ -262,8 +269,8 @@ def _critic_loss(
 
 
 def sac(
-    softmax: Softmax,
-    learning_rate: ArrayLike | None = None,
+    softmax: Softmax | Linear,
+    learning_rate: ArrayLike | Linear | None = None,
     *,
     discount: ArrayLike | None = None,
     temperature: ArrayLike | None = None,
@@ -298,6 +305,8 @@ def sac(
         train_frequency: steps from one update to the next.
         optimiser: an optax transformation, with or without a learning rate of its own, as for
             `dqn`. It trains the networks and the logarithm of the temperature together.
+
+    The softmax and the learning rate may change while a run learns: see `linear`.
 
     Arrays of parameters, learning rates, discounts and of the other numbers that need not be whole
     broadcast against each other and make a grid of settings, each of which `train` runs.

@@ -14,7 +14,7 @@ from .._common import checks
 from .._common.text import shortened, visible
 from ..softmax import Max, Softmax
 from .checkpoint import block_path, read
-from .description import KINDS, LONGEST, leaves_of, softmax_name
+from .description import CHANGING, KINDS, LONGEST, leaves_of, softmax_name
 from .network import Policy, mlp
 from .observation import from_text, vector
 from .trainable import MakeNetwork, form_of
@@ -48,7 +48,8 @@ def load_policy(
         checkpoint: the directory that was given to `train`.
         run: the number of the run, counted from 0 over all runs of all settings.
         softmax: any softmax of the training's class, if that is a class of your own. Its parameters
-            are taken from the checkpoint.
+            are taken from the checkpoint. If it changed while the runs learned, the one to play
+            with, as it is.
         network: the learner's `network`, if that is one of your own. Its weights are taken from the
             checkpoint.
 
@@ -85,11 +86,11 @@ def load_policy(
     parameters = [float(x) for x in fields["parameters"][..., lane]]
     if softmax is None and text["softmax"] in KINDS:
         softmax = KINDS[text["softmax"]](*parameters)
-    elif softmax is None or softmax_name(softmax) != text["softmax"]:
+    elif softmax is None or softmax_name(softmax) != text["softmax"].removeprefix(CHANGING):
         rule = "`softmax` must be of the class of the training"
         rule += f", {visible(shortened(text['softmax'], LONGEST))}"
         raise ValueError(f"{rule}, got {softmax!r}")
-    else:
+    elif not text["softmax"].startswith(CHANGING):
         softmax = jax.tree.unflatten(jax.tree.structure(softmax), parameters)
     policy = Policy(loaded, Max() if text.get("algorithm") == "dqn" else softmax)
     sizes = (text["observations"], text["actions"])
