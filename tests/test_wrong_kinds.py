@@ -340,13 +340,13 @@ def test_a_wrong_kind_is_one_sentence_about_the_argument(family, tmp_path, monke
 
 
 RESULTS = """
-BraxEnvironment JumanjiEnvironment NavixEnvironment PgxEnvironment
-AverageSolution BatchEquilibria BatchFixedPoints Branch CellProgress Claim DeepResult Dqn
-DqnState Entry Episodes Equilibria Equilibrium Estimate Estimates EvaluateProgress Evaluation
-Finding Finished FiniteHorizonSolution Fit FitProgress FixedPoint FixedPoints Fold
-GymnaxEnvironment Linear HumanPlay Learner Model Params Plan PlayedGame Point Posterior Ppo PpoState Properties Reinforce
-ReinforceState Replay Sac SacState SavedPolicy Sensitivity Simulation Solution SolveProgress
-TabularResult Trace Trainable TrainProgress VectorField Verdict Zurcher
+BraxEnvironment JumanjiEnvironment NavixEnvironment PgxEnvironment AverageSolution BatchEquilibria
+BatchFixedPoints Branch CellProgress Claim DeepResult Dqn DqnState Entry Episodes Equilibria
+Equilibrium Estimate Estimates EvaluateProgress Evaluation Finding Finished FiniteHorizonSolution
+Fit FitProgress FixedPoint FixedPoints Fold GymnaxEnvironment Linear HumanPlay Learner Model
+Params Plan PlayedGame Point Posterior Ppo PpoState Properties Reinforce ReinforceState Replay Sac
+SacState SavedPolicy Sensitivity Simulation Solution SolveProgress TabularResult Trace Trainable
+TrainProgress VectorField Verdict Zurcher
 """
 """Classes whose objects are made here, and only read by a caller."""
 TRACED = {"launch", "legal", "move", "named", "observe", "reset", "start", "step"}
