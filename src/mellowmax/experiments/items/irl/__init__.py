@@ -44,7 +44,7 @@ class Config:
 
 
 SCALES: Mapping[str, Config] = {
-    "quick": Config(worlds=(50, 20, 0), choosing=(10, 4, 0)),
+    "quick": Config(worlds=(24, 8, 0), choosing=(8, 4, 0)),
     "paper": Config(worlds=(480, 480, 0), choosing=(80, 80, 0)),
 }
 SECONDS = {"quick": 60.0, "paper": 600.0}
