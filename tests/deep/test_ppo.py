@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Callable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -244,6 +246,63 @@ def test_an_end_is_worth_nothing_and_a_cut_is_not_an_end(max_steps):
     result = train(learner, environment, steps=6400)
     policy = jax.tree.map(lambda x: x[0], result.policies)
     assert policy.probabilities(jnp.ones(1, jnp.float32))[0] > 0.9
+
+
+class Images:
+    """Three places, each seen as an image. The action of the place's own number pays 1.
+
+    The action of the next place's number is not legal, and costs 100.
+    """
+
+    @staticmethod
+    def reset(key, params):
+        return jnp.int32(0)
+
+    @staticmethod
+    def step(key, place, action, params):
+        wrong = action == (place + 1) % 3
+        reward = jnp.where(wrong, -100, jnp.where(action == place, 1, 0)).astype(jnp.float32)
+        return (place + 1) % 3, reward, place == 2
+
+    @staticmethod
+    def observe(place, params):
+        return jax.nn.one_hot(3 * place, 16, dtype=jnp.float32).reshape(4, 4, 1) > 0
+
+    @staticmethod
+    def legal(place, params):
+        return jnp.arange(3, dtype=jnp.int32) != (place + 1) % 3
+
+
+class Convolution(eqx.Module):
+    """A convolution and a layer."""
+
+    filters: eqx.nn.Conv2d
+    last: eqx.nn.Linear
+    activation: Callable[[jax.Array], jax.Array]
+
+    def __init__(self, key, observation, n_actions):
+        of_filters, of_last = jax.random.split(key)
+        height, width, channels = observation.shape
+        options = {"dtype": jnp.float32}
+        self.filters = eqx.nn.Conv2d(channels, 4, 2, key=of_filters, **options)
+        size = 4 * (height - 1) * (width - 1)
+        self.last = eqx.nn.Linear(size, n_actions, key=of_last, **options)
+        self.activation = jax.nn.relu
+
+    def __call__(self, image):
+        seen = jnp.transpose(image.astype(jnp.float32), (2, 0, 1))
+        return self.last(jnp.ravel(self.activation(self.filters(seen))))
+
+
+def test_a_network_of_one_s_own_learns_from_images_and_keeps_to_what_is_legal():
+    """The best return is 3; with two legal actions it is 1.5 at random."""
+    params = collections.namedtuple("Params", "n_actions")(3)
+    environment = FunctionalEnvironment(Images, params, max_steps=9)
+    learner = ppo(Boltzmann(1.0), 0.01, network=Convolution, steps=32)
+    returns = train(learner, environment, steps=1536).returns[0]
+    assert returns.min() >= 0  # never what is not legal
+    assert returns[:20].mean() < 2.2
+    assert returns[-40:].mean() > 2.5
 
 
 @pytest.mark.parametrize("learn", [ppo_on_two_states, ppo_on_cartpole])

@@ -1,18 +1,18 @@
-"""Policy gradient and deep Q-learning with any softmax.
+"""Policy gradient, actors with critics and deep Q-learning, with any softmax.
 
-`reinforce` makes a learner whose policy is a network with the softmax as its last layer (section
-7.3), `dqn` a learner whose targets have the softmax's value in place of the maximum. `train` lets
-runs of a learner learn in an environment, `evaluate` plays with the policy that was learned. An
-environment is a functional one of the library, an MDP, the id of a Gymnasium environment or a
-function that makes one, or a `FunctionalEnvironment` of your own.
+`reinforce`, `ppo` and `sac` make learners whose policy is a network with the softmax as its last
+layer (section 7.3), `dqn` a learner whose targets have the softmax's value in place of the maximum.
+`train` lets runs of a learner learn in an environment, `evaluate` plays with the policy that was
+learned. An environment is a functional one of the library, an MDP, the id of a Gymnasium
+environment or a function that makes one, or a `FunctionalEnvironment` of your own.
 
 A reader can take the modules in this order. `observation`, `network`, `trainable`,
-`policy_gradient`, `replay` and `optimiser` are the parts of the two learners, `reinforce` and
-`dqn`; all of them are pure functions of one run.
-`environment` says what an environment is, `environment_argument` what `train` takes as one. `play`
-has the four ways of playing in an environment, and `keys` every random key. `train` and `worker`
-put them together, with the help of `log`, `progress`, `description` and `checkpoint`.
-`saved_policy` reads a policy from a checkpoint.
+`policy_gradient`, `segments`, `replay` and `optimiser` are the parts of the four learners,
+`reinforce`, `ppo`, `dqn` and `sac`; all of them are pure functions of one run. `environment` says
+what an environment is, `environment_argument` what `train` takes as one. `play` has the six ways of
+playing in an environment, and `keys` every random key. `train` and `worker` put them together, with
+the help of `log`, `progress`, `description` and `checkpoint`. `saved_policy` reads a policy from a
+checkpoint.
 """
 
 from typing import TYPE_CHECKING
