@@ -236,7 +236,7 @@ class Stopping:
 def test_an_end_is_worth_nothing_and_a_cut_is_not_an_end(max_steps):
     """Going on is worth 2; it would be 1 if a cut were an end, and stopping 2.6 if an end were not.
 
-    The chance of going on was above 0.97 in all of 20 other runs.
+    The chance of going on was above 0.999 in all of 20 other runs.
     """
     params = collections.namedtuple("Params", "n_actions")(2)
     environment = FunctionalEnvironment(Stopping, params, max_steps=max_steps)
@@ -396,12 +396,13 @@ def test_a_setting_does_not_depend_on_the_grid_around_it():
 def test_cartpole_is_learned(softmax):
     """CleanRL reports 490 +- 6 after 500,000 steps; at random it is 22.
 
-    The mean of the last 100 episodes of 4 runs of 150,000 steps was 350 at least in 3 other tries.
+    After 150,000 steps in the compiled environment, 24 other runs earned 361 on average, with a
+    standard deviation of 61: the mean of 4 is below 250 less than once in 1000 times.
     """
     result = train(ppo(softmax), "CartPole-v1", steps=150_000, runs=4, seed=2, workers=0)
     last = [run[np.isfinite(run)][-100:].mean() for run in result.returns]
     print(last)
-    assert np.mean(last) > 300
+    assert np.mean(last) > 250
 
 
 def test_runs_are_different(tmp_path):
