@@ -153,6 +153,15 @@ def test_the_entries_of_a_few_actions_are_those_of_their_branches(rng):
         assert entries_of(mdp).few(np.full((n, 3), 1 / 3)) is None
 
 
+@pytest.mark.parametrize("few_states", [0, 400])
+@pytest.mark.parametrize("softmax", [Max(), Mellowmax(3.0)])
+def test_a_model_whose_every_branch_ends(few_states, softmax, rng, monkeypatch):
+    monkeypatch.setattr(rule, "FEW_STATES", few_states)
+    rewards = rng.normal(size=(6, 3))
+    mdp = MDP(np.full((6, 3, 2), 6), np.full((6, 3, 2), 0.5), rewards, 0.9)
+    np.testing.assert_array_equal(solve(mdp, softmax).q, rewards)
+
+
 @pytest.mark.parametrize("n_actions", [1, 3, 50])
 def test_the_maximum_in_memory_is_that_of_rows(n_actions, rng):
     q = rng.integers(3, size=(60, n_actions)).astype(float)  # with ties

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import lapack
@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from ..._typing import Floats, Integers
 from ...mdp import MDP
-from .entries import Entries, Weights, entries_of
+from .entries import Entries, Weights, entries_of, scattered
 from .form import LEFT, Factors, Form
 from .transitions import rows_of, states_of
 
@@ -73,7 +73,7 @@ class Banded(Form):
         else:
             band, values = self._stored(few.rows, few.columns), few.values
         values *= -self.discount
-        columns: Any = np.bincount(band.places, values, band.height * len(weights))
+        columns = scattered(band.places, values, band.height * len(weights))
         columns[band.lower + band.upper :: band.height] += 1.0
         matrix = columns.reshape(len(weights), band.height).T
         lu, pivots, _ = lapack.dgbtrf(matrix, band.lower, band.upper, overwrite_ab=True)

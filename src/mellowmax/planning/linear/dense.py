@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.linalg import lapack
 
 from ..._typing import Floats, Integers
 from ...mdp import MDP
-from .entries import Entries, Weights, entries_of
+from .entries import Entries, Weights, entries_of, scattered
 from .form import LEFT, Factors, Form
 
 __all__ = ["Dense"]
@@ -50,8 +50,7 @@ class Dense(Form):
             few = self.rows.few(weights) if weights.ndim == 1 else None
             places = self._places if few is None else few.columns * np.int64(n) + few.rows
             values = self.rows.merged.values(weights) if few is None else few.values
-            columns: Any = np.bincount(places, values, n * n).reshape(n, n)
-            mixed: Floats = columns.T
+            mixed = scattered(places, values, n * n).reshape(n, n).T
         elif weights.ndim == 1:
             mixed = self.rows[np.arange(n), weights]
         else:

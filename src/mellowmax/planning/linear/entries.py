@@ -21,7 +21,7 @@ from ..._typing import Floats, Integers
 from ...mdp import MDP
 from .transitions import once, rows_of
 
-__all__ = ["Entries", "Few", "Merged", "Weights", "entries_of", "row_starts"]
+__all__ = ["Entries", "Few", "Merged", "Weights", "entries_of", "row_starts", "scattered"]
 
 Weights: TypeAlias = npt.NDArray[Any]
 """Of the actions, `[S, A]`; or one action `[S]` a state, which has all the weight."""
@@ -68,9 +68,10 @@ class Entries:
 
     def _of_pairs(self, states: Integers, taken: npt.NDArray[Any], weights: Floats | None) -> Few:
         if self._is_even:
-            each = self.pairs.nnz // self.pairs.shape[0]
+            n_pairs = self.pairs.shape[0]
+            each = self.pairs.nnz // n_pairs
             columns, values = (
-                np.take(x.reshape(-1, each), taken, axis=0).reshape(-1)
+                np.take(x.reshape(n_pairs, each), taken, axis=0).reshape(-1)
                 for x in (self.pairs.indices, self.pairs.data)
             )
             counts: Any = each
@@ -112,6 +113,13 @@ class Entries:
 def entries_of(mdp: MDP) -> Entries:
     """The entries for a sparse MDP."""
     return Entries(rows_of(mdp), mdp.n_actions)
+
+
+def scattered(places: npt.NDArray[Any], values: Floats, size: int) -> Floats:
+    """An array with the sums of the values in their places."""
+    sums: Any = np.bincount(places, values, size)
+    result: Floats = sums.astype(np.float64, copy=False)  # without a value it is of integers
+    return result
 
 
 def row_starts(rows: Integers, n: int) -> Integers:
