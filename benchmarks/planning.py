@@ -107,8 +107,6 @@ def table_of_ours(names):
             f"{both[0]:12.2f}{both[1]:6.2f}{memory:7.1f} x",
             flush=True,
         )
-        for softmax in ("max", "mellowmax"):
-            print(f"    {softmax}: {warm[softmax]['reason']}", flush=True)
     return missed
 
 

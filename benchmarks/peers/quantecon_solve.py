@@ -14,10 +14,20 @@ else:
 
 # Its stopping rule is on the span of the change, against epsilon * (1 - discount) / discount.
 options = {"epsilon": model.TOLERANCE * discount / (1 - discount), "max_iter": 10**6}
-methods = {
-    f"modified policy iteration, k={k}": lambda k=k: ddp.modified_policy_iteration(k=k, **options).v
-    for k in (5, 20, 100)
-}
-methods["policy iteration"] = lambda: ddp.policy_iteration().v
-methods["value iteration"] = lambda: ddp.value_iteration(**options).v
-model.report(methods, quantities)
+
+
+def modified(k):
+    """Modified policy iteration with so many sweeps of a policy."""
+    return lambda: ddp.modified_policy_iteration(k=k, **options).v
+
+
+model.report(
+    {
+        "modified policy iteration, k=20": modified(20),
+        "policy iteration": lambda: ddp.policy_iteration().v,
+        "modified policy iteration, k=100": modified(100),
+        "modified policy iteration, k=5": modified(5),
+        "value iteration": lambda: ddp.value_iteration(**options).v,
+    },
+    quantities,
+)
