@@ -16,7 +16,7 @@ from .._typing import Bools, Floats, Integers
 __all__ = ["greedy_weights", "maximum"]
 
 FEW_ACTIONS = 40
-"""Up to so many actions NumPy takes their maximum faster one by one than row by row."""
+"""With at most this number of actions NumPy takes their maximum faster one by one than by rows."""
 
 
 def maximum(q: Any, where: Bools | None = None) -> Any:

@@ -59,7 +59,7 @@ class Dense(Form):
 
     @functools.cached_property
     def _places(self) -> Integers:
-        """Column by column, as LAPACK has them."""
+        """Where the entries are, column by column."""
         assert isinstance(self.rows, Entries)
         merged = self.rows.merged
         return merged.columns * np.int64(self.n_states) + merged.rows

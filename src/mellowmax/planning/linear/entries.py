@@ -24,7 +24,7 @@ from .transitions import once, rows_of
 __all__ = ["Entries", "Few", "Merged", "Weights", "entries_of", "row_starts", "scattered"]
 
 Weights: TypeAlias = npt.NDArray[Any]
-"""Of the actions, `[S, A]`; or one action `[S]` a state, which has all the weight."""
+"""Weights of the actions, `[S, A]`; or one action `[S]` a state, which has all the weight."""
 
 
 class Few(NamedTuple):
@@ -56,7 +56,7 @@ class Entries:
     n_actions: int
 
     def few(self, weights: Weights) -> Few | None:
-        """Those where at most half of the actions have a weight; None where more have."""
+        """The entries where at most half of the actions have a weight; None where more have."""
         if weights.ndim == 1:
             states = np.arange(len(weights), dtype=np.int32)
             return self._of_pairs(states, states * np.int64(self.n_actions) + weights, None)

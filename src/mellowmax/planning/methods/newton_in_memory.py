@@ -84,7 +84,7 @@ def _best_action(model: Model, state: State) -> Integers:
 
 
 def _weights(model: Model, softmax: Softmax, q: Any) -> Floats | Integers:
-    """Those of the derivative, as forms take them."""
+    """The weights in the derivative of the softmax, in the form that a matrix is made of."""
     if isinstance(softmax, Max):
         allowed: Any = model.allowed
         return greedy_weights(q, allowed)
