@@ -48,7 +48,7 @@ def seen():
 
 def test_the_estimates_are_those_of_fit(here):
     found = fit(WORLD, seen(), Linear(FEATURES, ["speed", "rocks"]), LogSumExp(1.0))
-    done = call("infer", *GIVEN, "--csv", "estimate.csv", "--figure", "estimate.png")
+    done = call("infer", *GIVEN, "--csv", "estimate.csv", "--plot", "estimate.png")
     assert done.exit_code == 0, done.stderr
     said = rows(done.stdout)
     assert said["model"] == "model.npz: 2 states, 2 actions, dense, discount 0.9"
@@ -146,7 +146,7 @@ def test_what_did_not_converge_is_said_and_written(here):
         ((*GIVEN, "--out", "seen.csv", "--force"), "`--out` must be another file than is read"),
         ((*GIVEN, "--csv", "features.csv", "--force"), "`--csv` must be another file than is read"),
         ((*GIVEN, "--csv", "estimate.npz", "--force"), "`--csv` must be a file of its own"),
-        ((*GIVEN, "--figure", "x.gif"), "`--figure` must be a file ending in .svg or .png"),
+        ((*GIVEN, "--plot", "x.gif"), "`--plot` must be a file ending in .svg or .png"),
         ((*GIVEN, "--out", "text.csv"), "got 'text.csv', which is something else"),
     ],
 )

@@ -111,7 +111,7 @@ def infer(
             autocompletion=paths(".csv"),
         ),
     ] = None,
-    figure: Annotated[
+    plot: Annotated[
         Path | None,
         typer.Option(
             help="Draw the estimates into this file, .svg or .png.",
@@ -127,7 +127,7 @@ def infer(
     Example: mellowmax infer model.npz decisions.csv --features features.csv
 
     Example: mellowmax infer FrozenLake-v1 decisions.csv --features features.csv --drop-rewards
-    --softmax boltzmann --plans max --parameter 5 --figure estimate.svg
+    --softmax boltzmann --plans max --parameter 5 --plot estimate.svg
 
     The rewards are those of the model and, for each feature, a parameter times the feature. The
     parameters are those under which the decisions are most probable, if their maker plans and acts
@@ -143,7 +143,7 @@ def infer(
         check_choice("--errors", errors, ERRORS)
         if features is None:
             raise ValueError("`--features` must be given, got none")
-        written = _check_outputs(out, csv, figure, [mdp, demonstrations, features], force=force)
+        written = _check_outputs(out, csv, plot, [mdp, demonstrations, features], force=force)
         world = load_model(mdp, discount)
         if drop_rewards:
             world = dataclasses.replace(world, rewards=0.0 * world.expected_rewards)
@@ -174,8 +174,8 @@ def infer(
             found = describe_estimate(estimate.fields(errors))
             if csv is not None:
                 write_csv(csv, estimate_columns(estimate.fields(errors)))
-            if figure is not None:
-                save_picture(estimate.plot(errors), figure)
+            if plot is not None:
+                save_picture(estimate.plot(errors), plot)
     acts, planning = who.acts, who.plans
     rows = [
         ("model", f"{mdp}: {sizes(world)}"),
@@ -193,7 +193,7 @@ def infer(
         **found.data,
         "written": str(out),
     }
-    data |= {name: str(path) for name, path in (("csv", csv), ("figure", figure)) if path}
+    data |= {name: str(path) for name, path in (("csv", csv), ("plot", plot)) if path}
     print_result(Result(rows, data, found.table), as_json=as_json, quiet=quiet)
     if stop.is_set():
         exit_interrupted(f"{out} has the estimates as far as they came")
@@ -216,7 +216,7 @@ def _demonstrator(softmax: str, plans: str | None, parameter: float | None) -> D
 
 
 def _check_outputs(
-    out: Path, csv: Path | None, figure: Path | None, sources: list[str | Path], *, force: bool
+    out: Path, csv: Path | None, plot: Path | None, sources: list[str | Path], *, force: bool
 ) -> list[Path]:
     """The files to write; raise unless they may be."""
     for source in sources:
@@ -227,9 +227,9 @@ def _check_outputs(
             check_output(
                 "--csv", csv, lambda p: has_columns(p, ESTIMATE_COLUMNS), source=source, force=force
             )
-    if figure is not None:
-        check_picture("--figure", figure, force=force)
-    given = {"--out": out, "--csv": csv, "--figure": figure}
+    if plot is not None:
+        check_picture("--plot", plot, force=force)
+    given = {"--out": out, "--csv": csv, "--plot": plot}
     written: list[Path] = []
     for name, path in given.items():
         if path is None:
