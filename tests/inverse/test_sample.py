@@ -77,6 +77,20 @@ def test_rust_s_buses_against_quadrature():
     assert posterior.divergences == 0
 
 
+@pytest.mark.release
+def test_draws_move_however_many_chains_there_are():
+    """XLA once made the likelihood NaN in these loops, so that all draws diverged."""
+    buses = zurcher([4])
+    arguments = buses.mdp, buses.demonstrations, buses.reward, LogSumExp(1.0)
+
+    def prior(x):
+        return -jax.numpy.sum((x / 30.0) ** 2) / 2
+
+    posterior = sample(*arguments, prior, draws=200, warmup=500, chains=2)
+    assert posterior.divergences == 0
+    assert (posterior.deviations > 0.3).all()
+
+
 def test_wrong_arguments():
     mdp = MDP.from_arrays([[[1.0], [1.0]]], [[0.0, 0.0]], 0.5, terminal=[False])
     seen, reward = Demonstrations.from_counts([[3.0, 9.0]]), Linear([[[0.0], [1.0]]])

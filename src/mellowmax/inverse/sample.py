@@ -92,6 +92,11 @@ class Posterior:
         return f"Posterior(chains={chains}, draws={draws}, parameters={k})"
 
 
+NO_CODE_MOTION = {"xla_disable_hlo_passes": "while-loop-invariant-code-motion"}
+"""How XLA compiles a sampler. Its loops go round loops that go round the solve, and what XLA moves
+out of them on a CPU (JAX 0.10) makes the likelihood NaN, so that no draw would move."""
+
+
 class _Block(NamedTuple):
     draws: Any  # [chains, draws, k]
     divergent: Any  # [chains, draws]
@@ -190,8 +195,9 @@ def sample(
         wide = _widths(estimate, deviations)
         away = np.asarray(jax.random.normal(keys[0], (chains, k)))
         starts = estimate.parameters + APART * wide * away
-        state, adapted = jax.jit(jax.vmap(one_warm))(jax.random.split(keys[1], chains), starts)
-        program = jax.jit(jax.vmap(one_block))
+        warm_up = jax.jit(jax.vmap(one_warm), compiler_options=NO_CODE_MOTION)
+        state, adapted = warm_up(jax.random.split(keys[1], chains), starts)
+        program = jax.jit(jax.vmap(one_block), compiler_options=NO_CODE_MOTION)
         blocks: list[_Block] = []
         for number, first in enumerate(range(0, draws, BLOCK)):
             each = jax.random.split(jax.random.fold_in(keys[1], number), chains)
