@@ -400,6 +400,7 @@ def test_ppo_is_trained_by_steps_resumed_shown_and_evaluated(tmp_path):
     assert rows(done.stdout)["episodes"] == "none has ended"
 
 
+@pytest.mark.release
 def test_soft_actor_critic_is_trained_and_evaluated(tmp_path):
     arguments = ("train", "CartPole-v1", "--algorithm", "sac", "--softmax", "boltzmann")
     arguments += ("--parameter", 1, "--steps", 120, "--learning-starts", 20, "--minibatch", 8)

@@ -64,7 +64,7 @@ def trained(algorithm, network, episodes=24, **options):
     return train(LEARNERS[algorithm](network), two_state.params(), episodes=episodes, **options)
 
 
-@pytest.mark.parametrize("algorithm", LEARNERS)
+@pytest.mark.parametrize("algorithm", ["dqn", pytest.param("reinforce", marks=pytest.mark.release)])
 def test_a_network_of_one_s_own_learns_what_the_library_s_does(algorithm, tmp_path):
     """Up to rounding; and is resumed, loaded and evaluated."""
     whole = trained(algorithm, Own)

@@ -97,7 +97,11 @@ def test_bins_have_the_means_of_what_single_episodes_have():
     assert (on_two_states(episodes=100, runs=5, solved_return=-1e9).solved == 100).all()
 
 
-@pytest.mark.parametrize("learn", [on_cartpole, on_two_states, q_on_two_states, q_on_cartpole])
+@pytest.mark.parametrize(
+    "learn",
+    [on_cartpole, q_on_two_states]
+    + [pytest.param(learn, marks=pytest.mark.release) for learn in (on_two_states, q_on_cartpole)],
+)
 def test_steps_are_counted_in_place_of_episodes(learn, tmp_path):
     """A run plays the same episodes, as many as it has time for; it can be stopped and resumed."""
     deep_q = learn in (q_on_two_states, q_on_cartpole)

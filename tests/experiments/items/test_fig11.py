@@ -240,6 +240,7 @@ def test_peaks_are_chosen_by_some_runs_and_compared_by_others():
     assert row["low"] < row["difference"] < row["high"]
 
 
+@pytest.mark.release
 def test_equal_policies_are_told_apart_as_rarely_as_the_rule_says():
     """Five settings each, all alike: 5 % of 200 are 10; more than 24 has a chance below 1e-4."""
     rng = np.random.default_rng(1)

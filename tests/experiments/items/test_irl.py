@@ -259,6 +259,7 @@ def test_all_four_comparisons_have_rows_for_each_rival_and_parameter():
     assert len(table) == 3 * 2 * len(RIVALS) * len(QUANTITIES)
 
 
+@pytest.mark.release
 def test_a_gain_is_found_by_chance_at_most_once_in_40_times():
     """At the margin of the rule; a test that is right fails here less than once in a million."""
     found = 0

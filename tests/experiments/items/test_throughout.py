@@ -195,6 +195,7 @@ def test_tables_and_figures_are_as_they_are_described(even, tmp_path):
     assert set(throughout.SETTINGS) == {field.name for field in dataclasses.fields(CONFIG)}
 
 
+@pytest.mark.release
 def test_a_false_better_or_worse_is_rare():
     """In 8 experiments of four algorithms without a difference: intervals miss 0 in 1.25 %.
 
