@@ -9,7 +9,6 @@ import numpy as np
 import typer
 
 from .._common import checks
-from .._common.compiled_programs import keep_compiled_programs
 from .._common.shown import shown
 from .._common.text import shortened
 from .console import errors_in_one_sentence
@@ -66,7 +65,6 @@ def evaluate(
     with errors_in_one_sentence(RuntimeError):
         if render is not None:
             check_film("--render", render, force=force)
-        keep_compiled_programs()
         from .. import deep
         from ..deep.environment_argument import environment_of
         from .gif import Film

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-from .._common.compiled_programs import keep_compiled_programs
 from .._common.files import check_directory
 from .._common.signals import early_end
 from .console import (
@@ -242,7 +241,6 @@ def train(
             episodes, steps = (None, STEPS) if algorithm == "ppo" else (EPISODES, None)
         last_layer = choose_softmax(softmax, parameter)
         check_directory("--out", out, FILES, _is_training, force=force)
-        keep_compiled_programs()
         from .. import deep
         from .learning_curve import draw
 
