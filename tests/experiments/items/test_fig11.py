@@ -354,14 +354,11 @@ def test_what_is_run_is_the_reading_that_is_nearest():
     """Of those that were trained to the end, by 40 runs each, or 400 if it is a part as well."""
     rows = fig11.distances(measured("fig11_readings")[0]).set_index(READING)
     assert (rows["runs"] == 40).all()
-    run, smaller = (
-        (reading.name, *(getattr(reading, name) for name in READING[1:]))
-        for reading in (READINGS_OF_PARTS[part] for part in ("figure", "smaller rate"))
-    )
+    run = tuple(READINGS_OF_PARTS["figure"].identity.values())
     whole = rows[rows["episodes"] == WHOLE.episodes]
     assert squared(whole).idxmin() == run
     part = measured("fig11_curves")[0].query("part == 'smaller rate'")
-    of_part = part.assign(**dict(zip(READING, smaller, strict=True)))
+    of_part = part.assign(**READINGS_OF_PARTS["smaller rate"].identity)
     assert squared(whole.loc[run]) < squared(fig11.distances(of_part).iloc[0])
 
 
@@ -369,22 +366,11 @@ def test_a_reading_that_was_ended_early_is_farther_off_over_as_many_episodes():
     """Or it is a part, with more runs, to the end."""
     table = measured("fig11_readings")[0]
     rows = fig11.distances(table)
-    figure = table.merge(
-        pd.DataFrame([READINGS_OF_PARTS["figure"]._asdict()]).rename(columns={"name": "reading"})[
-            READING
-        ],
-        on=READING,
-    )
-    smaller = READINGS_OF_PARTS["smaller rate"]
+    figure, smaller = (READINGS_OF_PARTS[part].identity for part in ("figure", "smaller rate"))
+    figure = table.merge(pd.DataFrame([figure]), on=READING)
     for _, row in rows[rows["episodes"] < WHOLE.episodes].iterrows():
         (own,) = fig11.distances(figure[figure["episode"] < row["episodes"]]).to_dict("records")
-        is_part = (row["reading"], row["discount"], row["learning_rate"], row["batch"]) == (
-            smaller.name,
-            smaller.discount,
-            smaller.learning_rate,
-            smaller.batch,
-        )
-        assert row["distance"] > own["distance"] or is_part
+        assert row["distance"] > own["distance"] or dict(row[READING]) == smaller
     larger = rows[rows["batch"].isin([20, 50])]
     assert len(larger) == 8
     so_far = larger["distance"] ** 2 * larger["episodes"] / WHOLE.episodes

@@ -168,9 +168,7 @@ def _readings(curves: pd.DataFrame) -> pd.DataFrame:
     """
     of_parts = curves.drop(columns="paper")
     parts = {
-        part: of_parts[of_parts["part"] == part].assign(
-            reading=reading.name, **{name: getattr(reading, name) for name in READING[1:]}
-        )
+        part: of_parts[of_parts["part"] == part].assign(**reading.identity)
         for part, reading in READINGS_OF_PARTS.items()
     }
     tables = [distances(measured("fig11_readings")[0]).assign(part=COMPARED)]

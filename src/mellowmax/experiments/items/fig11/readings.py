@@ -145,6 +145,11 @@ class Reading(NamedTuple):
     fallback: str = "none"
     """Where mellowmax's policy is Boltzmann's at omega: none, or where the search overflows."""
 
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Its values of the columns `READING`."""
+        return {"reading": self.name} | {name: getattr(self, name) for name in READING[1:]}
+
 
 WEIGHINGS = (
     Reading("whole return", 0.99, Weighing()),

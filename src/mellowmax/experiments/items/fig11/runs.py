@@ -44,12 +44,7 @@ def setting_rows(
     return [
         {
             "part": part,
-            "reading": reading.name,
-            "discount": reading.discount,
-            "learning_rate": reading.learning_rate,
-            "batch": reading.batch,
-            "temperature": reading.temperature,
-            "fallback": reading.fallback,
+            **reading.identity,
             "policy": policy,
             "parameter": parameter,
             "through_temperature": float(reading.temperature == "moves"),

@@ -189,7 +189,8 @@ def _origin(tables: Mapping[str, pd.DataFrame]) -> str:
 def _reading(readings: pd.DataFrame) -> str:
     """Which reading was run, how near it is, and what it contradicts in the text."""
     compared = readings[readings["part"] == COMPARED]
-    chosen = (compared[READING] == _key(FIGURE)).all(axis=1)
+    figure = pd.Series(READINGS_OF_PARTS[FIGURE].identity)
+    chosen = (compared[READING] == figure).all(axis=1)
     ours, rest = compared[chosen].iloc[0], compared[~chosen]
     whole = rest[rest["episodes"] == Config().episodes]
     parts = "; ".join(
@@ -209,12 +210,6 @@ def _reading(readings: pd.DataFrame) -> str:
         f"episodes: {parts}. The part called {SMALLER_RATE} contradicts the text in one thing as "
         f"well: the learning rate."
     )
-
-
-def _key(part: str) -> list[Any]:
-    """The reading of a part, as the columns that identify it."""
-    reading = READINGS_OF_PARTS[part]
-    return [reading.name, *(getattr(reading, name) for name in READING[1:])]
 
 
 def _beyond_scatter(row: pd.Series[Any]) -> float:
