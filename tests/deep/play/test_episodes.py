@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import types
 from typing import NamedTuple
 
 import gymnasium
@@ -25,6 +26,7 @@ from mellowmax.deep import (
     train,
 )
 from mellowmax.deep.play import player_of
+from mellowmax.deep.play.episodes_functional import FunctionalEpisodes
 from mellowmax.deep.play.player import WIDTH
 from mellowmax.environments import tabular, two_state
 from mellowmax.environments.fleet import fleet
@@ -308,3 +310,20 @@ def test_such_an_environment_has_its_own_limits(name):
         train(reinforce(Boltzmann(1.0)), COUNTING, episodes=10, **{name: 3})
     with pytest.raises(ValueError, match=message):
         evaluate(table_policy(np.full((2, 2), 0.5)), COUNTING, **{name: 3})
+
+
+def test_a_block_fits_into_the_memory_of_an_accelerator():
+    """The episodes of its lanes, and a copy of the network for every slot."""
+    image = jax.ShapeDtypeStruct((100, 100), jnp.float32)
+    environment = types.SimpleNamespace(observation=image, n_actions=2, max_steps=100)
+    learner = reinforce(Boltzmann(1.0), batch=2)
+    widths = []
+    for gigabytes in (1, 4, 100):
+        device = types.SimpleNamespace(
+            platform="gpu", memory_stats=lambda size=gigabytes: {"bytes_limit": size * 1e9}
+        )
+        width = FunctionalEpisodes(environment).width(learner, 3000, [device])
+        episodes, networks = 2 * 100 * 40_000, 4 * 1.1 * 10_000 * 16 * 4
+        assert width * (episodes + networks) < 0.25 * gigabytes * 1e9
+        widths.append(width)
+    assert widths == [16, 64, 2048]

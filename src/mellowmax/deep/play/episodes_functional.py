@@ -25,6 +25,7 @@ from ..checkpoint import BlockState
 from ..environment import EnvironmentFunctions, FunctionalEnvironment, observe
 from ..episodes import Episodes, Round, padded_length
 from ..network import Policy
+from ..observation import n_bytes
 from ..packing import Packed, Packing
 from ..reinforce import Reinforce
 from .act_kernel import act
@@ -35,7 +36,10 @@ from .player import LAUNCHED_AT_ONCE, WIDTH, room
 __all__ = ["FunctionalEpisodes"]
 
 ACCELERATOR_WIDTH = 1024
-"""On an accelerator the number of lanes of a block is a multiple of this."""
+"""On an accelerator the number of lanes of a block is a multiple of this, if memory has room."""
+SLOTS, COPIES = 0.55, 4
+"""On an accelerator: the number of slots for each episode of all batches, and how many copies of a
+lane's network a slot has. They are gathered, and put in order for the matrix products."""
 
 
 class FunctionalEpisodes:
@@ -49,14 +53,23 @@ class FunctionalEpisodes:
         self.environment = environment
 
     def width(self, learner: Reinforce, lanes: int, devices: Sequence[jax.Device]) -> int:
-        """32 lanes on a CPU; as many as the memory of an accelerator has room for, in thousands."""
+        """32 lanes on a CPU; as many as the memory of an accelerator has room for, in thousands.
+
+        Where there is no room for a thousand, a smaller power of two.
+        """
         if devices[0].platform == "cpu":
             return WIDTH
-        environment = self.environment
+        environment, some_key = self.environment, jax.random.key(0)
+        sizes = environment.observation, environment.n_actions
+        network = jax.eval_shape(lambda key: learner.init(key, *sizes).network, some_key)
         of_step = _packing(environment.observation).bytes
-        of_lane = of_step * padded_length(environment.max_steps) * learner.batch
-        most = max(1, int(room(devices[0]) / of_lane / ACCELERATOR_WIDTH))
-        return ACCELERATOR_WIDTH * min(most, -(-lanes // (len(devices) * ACCELERATOR_WIDTH)))
+        of_episode = of_step * padded_length(environment.max_steps)
+        of_lane = (of_episode + SLOTS * COPIES * n_bytes(network)) * learner.batch
+        most = int(room(devices[0]) / of_lane)
+        if most < ACCELERATOR_WIDTH:
+            return 1 << max(0, most.bit_length() - 1)
+        wanted = -(-lanes // (len(devices) * ACCELERATOR_WIDTH))
+        return ACCELERATOR_WIDTH * min(most // ACCELERATOR_WIDTH, wanted)
 
     def begin(self, keys: jax.Array, learner: Reinforce) -> None:
         """No episode is saved: a batch that was cut short is played again."""
@@ -125,7 +138,7 @@ class _Form(NamedTuple):
         return cls(width, batch, max_steps, slots, refill, -(-slots // 4), -(-width // 4))
 
 
-FORMS = {"cpu": (0.5, 4), "accelerator": (0.55, 8)}
+FORMS = {"cpu": (0.5, 4), "accelerator": (SLOTS, 8)}
 """The number of slots for each episode of all batches, and `refill`. A training ends with its
 slowest run: with more slots than these, most of the additional ones stay empty, and with fewer, the
 slowest run waits for a slot."""
