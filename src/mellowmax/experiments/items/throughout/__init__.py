@@ -18,7 +18,7 @@ import pandas as pd
 from ...item import NAMES, Spec, Verdict, Work
 from ...scores import bootstrap, improvement, interquartile_mean, profile
 from . import figures, verdict
-from .learners import LIMITS
+from .learners import MINATAR
 from .text import CAPTIONS, COLUMNS, DEVIATIONS, RULE, SETTINGS, SOURCE, TITLE
 from .training import CHOOSING, JUDGING, trained
 from .verdict import LEVEL, RESAMPLES, SEED, arrays_of, iqm_difference
@@ -33,21 +33,21 @@ THRESHOLDS = tuple(x / 20 for x in range(-4, 29))
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """What is trained. Every algorithm has three learning rates, and a number of steps in each.
+    """What is trained. Learning rates and steps are those of each algorithm.
 
     For outputs that are close together mellowmax's policy has the inverse temperature omega / 2,
     so omega is twice beta.
     """
 
     environments: tuple[str, ...] = (
-        "cartpole",
-        "acrobot",
-        "mountain_car",
         "lunar_lander",
         "asterix",
         "breakout",
         "freeway",
         "space_invaders",
+        "cartpole",
+        "acrobot",
+        "mountain_car",
     )
     algorithms: tuple[str, ...] = ("ppo", "sac", "dqn", "reinforce")
     betas: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0, 30.0)
@@ -58,11 +58,19 @@ class Config:
         (3e-4, 1e-3, 3e-3),
         (1e-3, 4e-3, 1.6e-2),
     )
-    classic_steps: tuple[int, ...] = (500_000, 100_000, 100_000, 1_000_000)
-    minatar_steps: tuple[int, ...] = (2_000_000, 1_000_000, 1_000_000, 2_000_000)
+    steps: tuple[int, ...] = (500_000, 100_000, 100_000, 1_000_000)
+    minatar_betas: tuple[float, ...] = (1.0, 3.0, 10.0)
+    minatar_omegas: tuple[float, ...] = (2.0, 6.0, 20.0)
+    minatar_learning_rates: tuple[tuple[float, ...], ...] = (
+        (2.5e-4, 1e-3),
+        (3e-4, 1e-3),
+        (3e-4, 1e-3),
+        (1e-3, 4e-3),
+    )
+    minatar_steps: tuple[int, ...] = (1_500_000, 200_000, 300_000, 1_000_000)
     choosing: int = 10
     judging: int = 40
-    seed: int = 0
+    seed: int = 37
 
 
 SCALES = {
@@ -71,7 +79,7 @@ SCALES = {
         betas=(1.0,),
         omegas=(2.0,),
         learning_rates=((1e-3,), (1e-3,), (1e-3,), (1e-2,)),
-        classic_steps=(2048, 1500, 1500, 2000),
+        steps=(2048, 1500, 1500, 2000),
         choosing=2,
         judging=2,
     ),
@@ -81,17 +89,21 @@ SECONDS = {"quick": 40.0, "paper": 30 * 86_400.0}
 
 
 def cells(config: Config) -> dict[str, Spec]:
-    """A cell for each softmax in each environment, for each algorithm."""
+    """A cell for each softmax in each environment, for each algorithm; the longest come first."""
     found = {}
-    parts = itertools.product(enumerate(config.algorithms), config.environments, SOFTMAXES)
-    for number, ((i, algorithm), environment, softmax) in enumerate(parts):
-        steps = config.minatar_steps if environment in LIMITS else config.classic_steps
+    parts = itertools.product(config.environments, enumerate(config.algorithms), SOFTMAXES)
+    for number, (environment, (i, algorithm), softmax) in enumerate(parts):
+        betas, omegas = config.betas, config.omegas
+        rates, steps = config.learning_rates, config.steps
+        if environment in MINATAR:
+            betas, omegas = config.minatar_betas, config.minatar_omegas
+            rates, steps = config.minatar_learning_rates, config.minatar_steps
         found[f"{algorithm}-{environment}-{softmax}"] = {
             "algorithm": algorithm,
             "environment": environment,
             "softmax": softmax,
-            "parameters": list(config.betas if softmax == "boltzmann" else config.omegas),
-            "learning_rates": list(config.learning_rates[i]),
+            "parameters": list(betas if softmax == "boltzmann" else omegas),
+            "learning_rates": list(rates[i]),
             "steps": steps[i],
             "choosing": config.choosing,
             "judging": config.judging,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy.typing as npt
 
 from ...._common.extras import needed_by
 from ....deep import FunctionalEnvironment, dqn, mlp, ppo, reinforce, sac
 from ....environments import acrobot, cartpole, lunar_lander, mountain_car
-from ....environments.gymnax import functional
+from ....environments.gymnax import GymnaxEnvironment, GymnaxParams, GymnaxState, functional
 from ....softmax import Boltzmann, Mellowmax
 
-__all__ = ["CLASSIC", "LIMITS", "REFERENCES", "environment_of", "learner_of"]
+__all__ = ["CLASSIC", "MINATAR", "REFERENCES", "environment_of", "learner_of"]
 
 CLASSIC = {
     "cartpole": cartpole,
@@ -43,13 +47,41 @@ REFERENCES = {
 DISCOUNT = 0.99
 
 
+@dataclasses.dataclass(frozen=True)
+class _BinaryImages:
+    """A game of MinAtar, whose images of zeros and ones are booleans: a quarter of the memory."""
+
+    game: GymnaxEnvironment
+
+    @property
+    def name(self) -> str:
+        """The name in checkpoints."""
+        return self.game.name
+
+    def reset(self, key: jax.Array, params: GymnaxParams) -> GymnaxState:
+        """The state where an episode begins."""
+        return self.game.reset(key, params)
+
+    def step(
+        self, key: jax.Array, state: GymnaxState, action: jax.Array, params: GymnaxParams
+    ) -> tuple[GymnaxState, jax.Array, jax.Array]:
+        """The next state, the reward, and whether the episode has ended."""
+        return self.game.step(key, state, action, params)
+
+    def observe(self, state: GymnaxState, params: GymnaxParams) -> jax.Array:
+        """The image of a state."""
+        return self.game.observe(state, params).astype(jnp.bool_)
+
+
+@functools.cache
 def environment_of(name: str) -> Any:
     """An environment of the item."""
     if name in CLASSIC:
         return CLASSIC[name].params()
     with needed_by(f"{name} of MinAtar", "howto"):
         import gymnax
-    return FunctionalEnvironment(*functional(*gymnax.make(MINATAR[name])), LIMITS[name])
+    game, params = functional(*gymnax.make(MINATAR[name]))
+    return FunctionalEnvironment(_BinaryImages(game), params, LIMITS[name])
 
 
 def learner_of(
@@ -62,11 +94,12 @@ def learner_of(
     """A learner with a setting for each parameter and rate, which are arrays of equal length."""
     made = {"boltzmann": Boltzmann, "mellowmax": Mellowmax}[softmax](parameters)
     small = environment in CLASSIC
-    network = mlp(64, 2) if small else mlp(256, 2)
+    width = 64 if small else 128
+    network = mlp(width, 2)
     size = 64 if small else 32
     replay: dict[str, Any] = {"capacity": 20_000, "minibatch": size, "train_frequency": 4}
     if algorithm == "ppo":
-        layers = mlp(64, 2, "tanh", "orthogonal") if small else mlp(256, 2, "tanh", "orthogonal")
+        layers = mlp(width, 2, "tanh", "orthogonal")
         places = 4 if small else 8
         return ppo(made, rates, discount=DISCOUNT, environments=places, network=layers)
     if algorithm == "sac":

@@ -21,6 +21,8 @@ __all__ = ["CHOOSING", "JUDGING", "last_tenth", "trained"]
 
 CHOOSING, JUDGING = "choosing", "judging"
 """What runs are for."""
+SECONDS_BETWEEN = 300.0
+"""How often a checkpoint is written; the replay buffers of one take up to two gigabytes."""
 LAST = 0.1
 """The part of the steps, at the end, whose returns count."""
 
@@ -70,6 +72,7 @@ def _stage(spec: Spec, work: Work, stage: str, settings: list[int], runs: range)
                 steps=spec["steps"],
                 runs=runs,
                 seed=keys[kept],
+                seconds_between_checkpoints=SECONDS_BETWEEN,
             )
         except DivergedError as error:
             del left[error.lane // len(runs)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ...._typing import Floats
@@ -42,10 +41,10 @@ ANSWERS = {"better": True, "as good": True, "worse": False, "undecided": None}
 
 
 def arrays_of(runs: pd.DataFrame, stage: str) -> Floats:
-    """The scores of the runs of a stage, `[runs, environments]`; all settings are in a row."""
+    """The scores of the runs of a stage, `[runs, environments]`: the mean of a run's settings."""
     chosen = runs[runs["stage"] == stage]
-    columns = [group["score"].to_numpy() for _, group in chosen.groupby("environment", sort=False)]
-    return np.stack(columns, axis=1)
+    means = chosen.groupby(["run", "environment"], sort=False)["score"].mean()
+    return means.unstack().to_numpy()
 
 
 def iqm_difference(ours: Floats, theirs: Floats) -> Floats:
