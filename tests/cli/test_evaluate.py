@@ -34,15 +34,15 @@ class Blind(CartPoleEnv):
     metadata: ClassVar = {"render_modes": ["ansi"]}
 
 
-def write_checkpoint(directory, softmax, environment="CartPole-v1"):
+def write_checkpoint(directory, softmax, environment="CartPole-v1", place="CartPole-v1", **options):
     """A checkpoint of runs that have not learned anything yet."""
     learner = dataclasses.replace(deep.reinforce(Boltzmann(1.0), discount=0.99), softmax=softmax)
     learners = jax.tree.map(lambda x: np.full(WIDTH, x, np.float32), learner)
     keys, numbers = np.zeros((WIDTH, 2), np.uint32), np.arange(WIDTH)
-    place = deep.GymnasiumEnvironment("CartPole-v1")
+    place = deep.GymnasiumEnvironment(place, **options)
     log = EpisodeLog.empty(RUNS, 10, 10)
     description = describe(learners, environment, keys, numbers, place, log)
-    state = learner.init(jax.random.key(0), 4, 2)
+    state = learner.init(jax.random.key(0), place.n_observations, place.n_actions)
     states = jax.tree.map(lambda x: np.broadcast_to(x, (WIDTH, *x.shape)), state)
     save(block_path(directory, 0), description, BlockState(states, log))
 
@@ -114,6 +114,21 @@ def test_the_environment_is_that_of_the_training_and_json_has_every_episode(chec
     assert data["mean_return"] == expected.mean
     silent = call("evaluate", checkpoint, *options[:-1], "--quiet")
     assert (silent.exit_code, silent.output) == (0, "")
+
+
+def test_a_mask_of_legal_actions_is_kept_to_as_in_the_training(tmp_path):
+    write_checkpoint(tmp_path, Boltzmann(0.3), "Taxi-v4", "Taxi-v4", action_mask=True)
+    options = ("--episodes", 4, "--max-steps", 20, "--workers", 0, "--json")
+    least = []
+    for more in ((), ("--no-action-mask",)):
+        done = call("evaluate", tmp_path, *options, *more)
+        assert done.exit_code == 0, done.stderr
+        least.append(min(json.loads(done.stdout)["returns"]))
+    assert least[0] >= -20  # a step costs 1; an illegal one may cost 10
+    assert least[1] < -20
+    done = call("evaluate", tmp_path, "CartPole-v1", *options)
+    sentence = "`ENV` must give `info['action_mask']` with 2 entries of 0 and 1, got None"
+    assert_one_sentence(done, sentence, code=1)
 
 
 def test_no_module_is_imported_because_a_file_names_it(tmp_path, monkeypatch):

@@ -316,6 +316,16 @@ def test_an_environment_that_fails_is_one_sentence(failing, workers):
     assert_one_sentence(done, sentence, code=1)
 
 
+def test_an_environment_without_the_mask_that_is_asked_for_is_one_sentence(tmp_path):
+    done = call("train", "CartPole-v1", "--parameter", 8, "--action-mask", "--out", tmp_path / "x")
+    sentence = "`ENV` must give `info['action_mask']` with 2 entries of 0 and 1, got None"
+    assert_one_sentence(done, sentence, code=1)
+    arguments = ("mellowmax/LunarLander-v0", "--parameter", 8, "--action-mask")
+    done = call("train", *arguments, "--out", tmp_path / "x")
+    assert_one_sentence(done, "`--action-mask` must be left out where every action is legal")
+    assert not (tmp_path / "x").exists()
+
+
 def test_an_environment_that_fails_late_is_no_wrong_argument(tmp_path, failing):
     """The code is not 2, after which nothing has been written: there is a checkpoint."""
     importlib.import_module("failing").Failing.left = 3000

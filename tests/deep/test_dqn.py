@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import math
 
+import equinox as eqx
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -97,6 +99,82 @@ def test_a_training_with_a_whole_optimiser_is_shown_and_resumed(tmp_path):
         np.testing.assert_allclose(x, y, atol=1e-5)
     rows = dict(describe_training([tmp_path / "runs-00000.npz"]).rows)
     assert rows["learning rate"] == "the optimiser's own"
+
+
+def targets_by_loop(softmax, munchausen, *, double, steps, own, copy):
+    """The targets of the papers: `own` and `copy` are two tables of weights, `[A, D]`."""
+    beta = getattr(softmax, "beta", None)
+    result = []
+    for before, action, reward, terminated, after in zip(*map(np.asarray, steps), strict=True):
+        chosen = own if double else copy
+        if beta is None:
+            policy = np.eye(len(own))[(chosen @ after).argmax()]
+            bonus = 0.0
+        else:  # the entropy of the policy that is proportional to exp(beta q)
+            policy = np.exp(beta * (chosen @ after))
+            policy /= policy.sum()
+            bonus = -(policy * np.log(policy)).sum() / beta
+        later = policy @ (copy @ after) + bonus
+        here = copy @ before
+        if munchausen is not None:
+            if beta is None:
+                advantage = here[action] - here.max()
+            else:  # the temperature times the logarithm of the policy
+                advantage = np.log(np.exp(beta * here)[action] / np.exp(beta * here).sum()) / beta
+            reward = reward + munchausen * min(max(advantage, -1.0), 0.0)
+        result.append(reward + 0.9 * later * (not terminated))
+    return result
+
+
+@pytest.mark.parametrize("softmax", [Max(), LogSumExp(3.0)])
+@pytest.mark.parametrize(("double", "munchausen"), [(True, None), (False, 0.9), (True, 0.5)])
+def test_double_and_munchausen_targets_are_those_of_a_loop(rng, softmax, double, munchausen):
+    learner = dqn(softmax, 0.1, discount=0.9, target=9, double=double, munchausen=munchausen,
+                  network=mlp(depth=0))  # fmt: skip
+    state = learner.init(jax.random.key(0), 4, 3)
+    own, copy = (rng.normal(size=(3, 4)).astype(np.float32) for _ in range(2))
+
+    def linear(weight):
+        return eqx.tree_at(lambda network: network.layers[0].weight, state.network, weight)
+
+    state = dataclasses.replace(state, network=linear(own), target=linear(copy))
+    steps = steps_of(rng, 32, 4, 3)
+    assert ((own @ steps.next_observation.T).argmax(0)
+            != (copy @ steps.next_observation.T).argmax(0)).any()  # fmt: skip
+    wanted = targets_by_loop(softmax, munchausen, double=double, steps=steps, own=own, copy=copy)
+    got = jax.jit(Dqn.targets)(learner, state, steps)
+    np.testing.assert_allclose(got, wanted, atol=1e-5)
+
+
+def test_double_mellowmax_earns_its_policy_and_without_a_copy_its_value(rng):
+    """The policy earns mellowmax: with equal networks the double target is the plain one."""
+    learner = dqn(Mellowmax(3.0), 0.1, discount=0.9, target=9, double=True, network=mlp(4, 1))
+    state, steps = learner.init(jax.random.key(0), 4, 3), steps_of(rng, 16, 4, 3)
+    plain = dataclasses.replace(learner, double=False)
+    targets = [jax.jit(Dqn.targets)(one, state, steps) for one in (learner, plain)]
+    np.testing.assert_allclose(*targets, atol=1e-6)
+
+
+def test_the_options_are_saved_shown_and_resumed(tmp_path):
+    options = {**Q_LEARNING, "network": mlp(8, 1, duelling=True)}
+    learner = dqn(Max(), 0.01, target=5, double=True, munchausen=[0.0, 0.9], **options)
+    given = {"environment": two_state.params(), "max_steps": 32}
+    whole = train(learner, episodes=30, **given)
+    for episodes in (15, 30):
+        part = train(learner, episodes=episodes, checkpoint=tmp_path, **given)
+    assert_same(part, whole)
+    weights = whole.policies.network.layers[-1].weight
+    assert (weights[0] != weights[1]).any()
+    rows = dict(describe_training([tmp_path / "runs-00000.npz"]).rows)
+    assert rows["target network"] == "a copy every 5 updates, double"
+    assert rows["munchausen"] == "0"
+    assert rows["network"] == "a hidden layer of 8 units, duelling"
+    saved = load_policy(tmp_path, 1)
+    assert saved.policy.network.duelling
+    assert saved.policy.network(jnp.float32([1, 0])).shape == (2,)
+    other = dataclasses.replace(learner, double=False)
+    with pytest.raises(ValueError, match="`double` was True and is none"):
+        train(other, episodes=30, checkpoint=tmp_path, **given)
 
 
 def test_the_target_network_is_a_copy_of_some_updates_ago(rng):
@@ -283,6 +361,8 @@ def test_a_reward_that_is_no_number_ends_a_run(tmp_path):
         ({"discount": 1.5}, "`discount` must be in [0, 1], got 1.5"),
         ({"target": 0}, "`target` must be in [1, inf], got 0"),
         ({"target": 2.5}, "`target` must be None or whole numbers, got 2.5"),
+        ({"double": True}, "`target` must be given for `double`, got None"),
+        ({"munchausen": 1.5}, "`munchausen` must be in [0, 1], got 1.5"),
         ({"capacity": 0}, "`capacity` must be a whole number of at least 1, got 0"),
         ({"minibatch": 0}, "`minibatch` must be a whole number of at least 1, got 0"),
         ({"train_frequency": 0}, "`train_frequency` must be a whole number of at least 1, got 0"),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 
 import equinox as eqx
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from helpers.libraries import AS_USERS
 from helpers.trainings import assert_same
-from mellowmax import Boltzmann, Max
+from mellowmax import Boltzmann, EpsilonGreedy, Max
 from mellowmax.deep import (
+    GymnasiumEnvironment,
     Network,
     Policy,
     Trainable,
@@ -21,9 +25,12 @@ from mellowmax.deep import (
     evaluate,
     load_policy,
     mlp,
+    ppo,
     reinforce,
+    sac,
     train,
 )
+from mellowmax.deep.observation import vector
 from mellowmax.deep.trainable import draw
 from mellowmax.environments import two_state
 
@@ -166,3 +173,49 @@ def test_what_is_no_network_is_refused(network, error, message, algorithm):
 def test_an_mlp_that_cannot_be_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         mlp(**options)
+
+
+def test_a_duelling_network_adds_a_value_to_advantages(rng):
+    network = mlp(8, 1, duelling=True)(jax.random.key(0), vector(5), 3)
+    assert network.n_outputs == 3
+    observation = rng.normal(size=5).astype(np.float32)
+    first, last = network.layers
+    hidden = np.maximum(first.weight @ observation + first.bias, 0)
+    value, *advantages = np.asarray(last.weight @ hidden + last.bias)
+    wanted = [value + one - sum(advantages) / 3 for one in advantages]
+    np.testing.assert_allclose(network(jnp.asarray(observation)), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("softmax", [Max(), EpsilonGreedy(0.1)])
+def test_some_action_is_the_best_however_xla_rounds(softmax):
+    """It computes such a network once for the maximum and once more to compare with it."""
+    network = mlp(64, 2, duelling=True)(jax.random.key(0), vector(500), 6)
+    outputs = jax.vmap(network)(jnp.eye(500, dtype=jnp.float32))
+    act = jax.jit(jax.vmap(Policy.act, (None, None, 0)), compiler_options=AS_USERS)
+    actions = act(Policy(network, softmax), jnp.float32(0.5), jnp.eye(500, dtype=jnp.float32))
+    assert ((actions >= 0) & (actions < 6)).all()
+    if softmax == Max():
+        np.testing.assert_array_equal(actions, outputs.argmax(1))
+
+
+@pytest.mark.parametrize("make", [reinforce, dqn, ppo, sac])
+def test_a_function_that_programs_cannot_be_told_apart_by_is_refused(make):
+    @dataclasses.dataclass
+    class Sized:  # it can be compared, and so has no hash
+        size: int
+
+        def __call__(self, key, observation, n_actions):
+            return Own(key, observation, n_actions)
+
+    rule = "^`network` must be hashable, since a program is compiled for each, got .*Sized.*size=3"
+    with pytest.raises(TypeError, match=rule):
+        make(Boltzmann(1.0), network=Sized(3))
+
+
+def test_environments_of_partial_functions_have_their_arguments_as_names():
+    def made(**options):
+        return GymnasiumEnvironment(functools.partial(gymnasium.make, "CartPole-v1", **options))
+
+    names = [made().name, made(max_episode_steps=7).name, made(max_episode_steps=8).name]
+    assert names[1] == "gymnasium.envs.registration.make('CartPole-v1', max_episode_steps=7)"
+    assert len({*names}) == 3

@@ -229,9 +229,10 @@ def _network_in_words(text: Mapping[str, Any]) -> str:
     """The network that was trained."""
     if "network" in text:
         return str(text["network"])
+    duelling = ", duelling" if text.get("duelling") else ""
     if text["depth"] == 1:
-        return f"a hidden layer of {text['hidden']} units"
-    return f"{text['depth']} hidden layers of {text['hidden']} units"
+        return f"a hidden layer of {text['hidden']} units{duelling}"
+    return f"{text['depth']} hidden layers of {text['hidden']} units{duelling}"
 
 
 def _rows_of_learner(
@@ -262,8 +263,11 @@ def _rows_of_learner(
     target = "none"
     if "target" in numbers:
         target = f"a copy every {_listed(numbers['target'])} updates"
-    replay = f"the last {text['capacity']} steps, {often.format(**text)}"
-    return [("target network", target), ("replay", replay)]
+        target += ", double" if text.get("double") else ""
+    rows = [("target network", target)]
+    if "munchausen" in numbers:
+        rows.append(("munchausen", _listed(numbers["munchausen"])))
+    return [*rows, ("replay", f"the last {text['capacity']} steps, {often.format(**text)}")]
 
 
 def _different(values: Sequence[npt.NDArray[Any]]) -> list[float]:

@@ -13,7 +13,7 @@ from .._common.shown import shown
 from .._common.text import shortened
 from .console import errors_in_one_sentence
 from .gif import check_film
-from .options import AsJson, Force, MaxSteps, Quiet, Seed, Workers, paths
+from .options import ActionMask, AsJson, Force, MaxSteps, Quiet, Seed, Workers, paths
 from .progress import Pace
 from .result import Result, print_result, progress_unless
 
@@ -50,6 +50,7 @@ def evaluate(
         ),
     ] = None,
     max_steps: MaxSteps = None,
+    action_mask: ActionMask = None,
     workers: Workers = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -59,7 +60,8 @@ def evaluate(
 
     Example: mellowmax evaluate cart --episodes 100 --render cart.gif
 
-    The policy is that of the last checkpoint, even while training is still running. The exit code
+    The policy is that of the last checkpoint, even while training is still running. It keeps to an
+    action mask if the training did, unless `--action-mask` says otherwise. The exit code
     is 0, 1 if an environment fails, 2 for a wrong argument, and 130 after Ctrl-C.
     """
     with errors_in_one_sentence(RuntimeError):
@@ -74,10 +76,13 @@ def evaluate(
         directory, number = _find(checkpoint, checks.whole("run", run, 0))
         saved = deep.load_policy(directory, number)
         there = environment or _environment_of(saved)
-        _check_fit(saved, environment_of(there, max_steps), there)
+        masked = saved.action_mask if action_mask is None else action_mask
+        _check_fit(saved, environment_of(there, max_steps, action_mask=masked), there)
         film = None
         if render is not None:
-            pictures = deep.watch(saved.policy, there, seed=seed, max_steps=max_steps)
+            pictures = deep.watch(
+                saved.policy, there, seed=seed, max_steps=max_steps, action_mask=masked
+            )
             film = Film(render, there, pictures)
         pace = Pace[deep.EvaluateProgress]()
         with progress_unless(quiet) as report:
@@ -92,6 +97,7 @@ def evaluate(
                 seed=seed,
                 max_steps=max_steps,
                 workers=workers,
+                action_mask=masked,
                 callback=callback,
             )
         kind = "" if saved.policy.softmax == saved.softmax else "greedy, "

@@ -10,6 +10,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 __all__ = [
+    "ActionMask",
     "AsJson",
     "Discount",
     "Environment",
@@ -91,6 +92,13 @@ Seed: TypeAlias = Annotated[int, typer.Option(help="The seed of all random numbe
 MaxSteps: TypeAlias = Annotated[
     int | None,
     typer.Option(help="The step limit of an episode; by default the environment's, or 1000."),
+]
+ActionMask: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        help="Keep to the actions that the environment allows in `info['action_mask']`.",
+        show_default=False,
+    ),
 ]
 Workers: TypeAlias = Annotated[
     int | None,

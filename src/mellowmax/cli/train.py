@@ -30,6 +30,7 @@ from .console import (
 )
 from .csv_files import write_csv
 from .options import (
+    ActionMask,
     AsJson,
     Environment,
     Force,
@@ -54,6 +55,8 @@ ALGORITHMS = {
     "reinforce": ("batch", "baseline", "normalise", "reward_to_go", "through_temperature"),
     "dqn": (
         "target",
+        "double",
+        "munchausen",
         "capacity",
         "minibatch",
         "learning_starts",
@@ -144,6 +147,10 @@ def train(
         int | None,
         _option("The number of hidden layers.", "1 for reinforce, 2 for dqn, 2 for ppo, 2 for sac"),
     ] = None,
+    duelling: Annotated[
+        bool | None,
+        _option("Make the outputs of the value of a state and of the actions' advantages.", "no"),
+    ] = None,
     batch: Annotated[int | None, _option("reinforce: episodes in an update.", "10")] = None,
     baseline: Annotated[
         str | None,
@@ -166,6 +173,14 @@ def train(
             "dqn: updates between two copies to the target network.",
             "no target network",
         ),
+    ] = None,
+    double: Annotated[
+        bool | None,
+        _option("dqn: let the network choose the action that the target network evaluates.", "no"),
+    ] = None,
+    munchausen: Annotated[
+        float | None,
+        _option("dqn: the weight of the advantage of the action taken in the target.", "none"),
     ] = None,
     capacity: Annotated[
         int | None, _option("dqn, sac: steps that the replay buffer can hold.", "10000")
@@ -214,6 +229,7 @@ def train(
     entropy: Annotated[float | None, _option("ppo: the weight of the entropy.", "0.01")] = None,
     value: Annotated[float | None, _option("ppo: the weight of the critic's loss.", "0.5")] = None,
     max_steps: MaxSteps = None,
+    action_mask: ActionMask = None,
     workers: Workers = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -263,6 +279,7 @@ def train(
                     seed=seed,
                     max_steps=max_steps,
                     workers=workers,
+                    action_mask=bool(action_mask),
                     checkpoint=out,
                     callback=callback,
                 )
@@ -318,7 +335,7 @@ def _with_layers(
 
     usual = learner.network
     assert isinstance(usual, Mlp)
-    sizes = {name: given[name] for name in ("hidden", "depth") if name in given}
+    sizes = {name: given[name] for name in ("hidden", "depth", "duelling") if name in given}
     return dataclasses.replace(learner, network=mlp(**dataclasses.asdict(usual) | sizes))
 
 

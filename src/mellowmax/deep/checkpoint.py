@@ -64,9 +64,11 @@ SETTINGS = {
     "solved_return": Field("number", optional=True),
     "hidden": Field("whole number", optional=True, least=1),
     "depth": Field("whole number", optional=True, least=0),
+    "duelling": Field("boolean", optional=True),
     "network": Field("text", optional=True),
     "leaves": Field("text", "N", optional=True),
     "observation": Field("text", optional=True),
+    "action_mask": Field("boolean", optional=True),
     "*": Field("value"),
 }
 """The settings of a checkpoint, which are JSON. An `mlp` has its sizes, any other network its name
@@ -224,7 +226,8 @@ def _weights(settings: Mapping[str, Any], states: int) -> dict[str, tuple[str, l
         raise ValueError(f"{rule}, got {settings['depth']}")
     sizes = (settings["observations"], *[settings["hidden"]] * settings["depth"])
     weights: list[list[str]] = []
-    for n_in, n_out in itertools.pairwise((*sizes, settings["actions"])):
+    outputs = settings["actions"] + settings.get("duelling", False)
+    for n_in, n_out in itertools.pairwise((*sizes, outputs)):
         weights += [[str(n_out), str(n_in)], [str(n_out)]]
     return {f"state-{i}": ("float32", shape) for i, shape in enumerate(weights)}
 

@@ -71,6 +71,7 @@ NUMBERS = (
     "temperature",
     "entropy_target",
     "averaging",
+    "munchausen",
 )
 """The numbers of a learner that each run has, apart from the softmax's parameters."""
 Description: TypeAlias = dict[str, str | npt.NDArray[Any]]
@@ -120,12 +121,12 @@ def describe(
         if isinstance(known, kind):
             text["algorithm"] = name
     apart = {"softmax", "optimiser", *NUMBERS}
-    names = [field.name for field in dataclasses.fields(known)]
-    for name in names:
-        if name == "network":
+    for field in dataclasses.fields(known):
+        value = getattr(known, field.name)
+        if field.name == "network":
             text |= _network_text(known.network, environment)
-        elif name not in apart:
-            text[name] = getattr(known, name)
+        elif field.name not in apart and value is not field.default:
+            text[field.name] = value  # one with a default is younger than some files
     leaves = jax.tree_util.tree_leaves_with_path(softmax)
     parameters = [leaf for _, leaf in leaves]
     if any(np.ndim(leaf) != 1 for leaf in parameters):

@@ -13,6 +13,10 @@ estimates, and it is below their maximum, which is biased upwards. With `LogSumE
 deep Q-learning, but for the actions, which are epsilon-greedy here too: the value has the softmax's
 bonus in it, so nothing else changes.
 
+Two options change the target. `double` lets the network itself choose the next action, and the
+target network say what it is worth. `munchausen` adds a part of the advantage of the action that
+was taken. A third, duelling, is a matter of the network: `mlp(64, 2, duelling=True)`.
+
 The methods of `Dqn` are pure functions of one run; they do not know where the steps come from.
 """
 
@@ -41,12 +45,14 @@ from .observation import as_shapes, unmasked, values_in, vector
 from .optimiser import ADAM, Weights, learning_rate_for, step
 from .replay import Replay, Transitions, learn_when_due
 from .schedule import Linear, first_of, now
-from .trainable import MakeNetwork, draw, example
+from .trainable import MakeNetwork, check_draws, draw, example
 
 __all__ = ["LEARNING_RATE", "Dqn", "DqnState", "dqn"]
 
 LEARNING_RATE = 1e-3
 DEFAULT_NETWORK = mlp(64, 2)
+LOWEST_ADVANTAGE = -1.0
+"""The lowest advantage that `munchausen` adds a part of."""
 
 
 class DqnState(eqx.Module):
@@ -93,6 +99,8 @@ class Dqn:
     exploration_steps: int = field(metadata=STATIC)
     huber: float = field(metadata=STATIC)
     optimiser: optax.GradientTransformation = field(metadata=STATIC)
+    double: bool = field(default=False, metadata=STATIC)
+    munchausen: jax.Array | float | None = None
 
     @property
     def batch(self) -> int:
@@ -171,19 +179,35 @@ class Dqn:
 
     def targets(self, state: DqnState, steps: Transitions) -> jax.Array:
         """The targets of the values of the actions taken, `[B]`."""
+        self = now(self, state.updates)
         network = state.network if state.target is None else state.target
         values, legal = values_in(network, steps.next_observation)
-        next_value = now(self, state.updates).softmax.value(values, where=legal)
+        if self.double:
+            own, _ = values_in(state.network, steps.next_observation)
+            policy = self.softmax.policy(own, where=legal)
+            next_value = self.softmax.value(own, where=legal) + (policy * (values - own)).sum(-1)
+        else:
+            next_value = self.softmax.value(values, where=legal)
+        reward = steps.reward
+        if self.munchausen is not None:
+            here, legal = values_in(network, steps.observation)
+            advantage = _taken(here, steps.action) - self.softmax.value(here, where=legal)
+            reward = reward + self.munchausen * jnp.clip(advantage, LOWEST_ADVANTAGE, 0)
         discount = jnp.asarray(DEFAULT if self.discount is None else self.discount, jnp.float32)
-        return steps.reward + discount * jnp.where(steps.terminated, 0, next_value)
+        return reward + discount * jnp.where(steps.terminated, 0, next_value)
 
     def loss(self, network: Weights, steps: Transitions, targets: jax.Array) -> jax.Array:
         """The mean Huber loss: half the squared error, and linear for errors beyond `huber`."""
         values = jax.vmap(network)(unmasked(steps.observation))
-        taken = jax.nn.one_hot(steps.action, values.shape[-1], dtype=values.dtype)
-        errors = (values * taken).sum(-1) - targets
+        errors = _taken(values, steps.action) - targets
         clipped = jnp.clip(errors, -self.huber, self.huber)
         return (clipped * (errors - clipped / 2)).mean()
+
+
+def _taken(values: jax.Array, action: jax.Array) -> jax.Array:
+    """The values of the actions that were taken, `[B]`."""
+    taken = jax.nn.one_hot(action, values.shape[-1], dtype=values.dtype)
+    return (values * taken).sum(-1)
 
 
 def dqn(
@@ -192,6 +216,8 @@ def dqn(
     *,
     discount: ArrayLike | None = None,
     target: ArrayLike | None = None,
+    double: bool = False,
+    munchausen: ArrayLike | None = None,
     network: MakeNetwork = DEFAULT_NETWORK,
     capacity: int = 10_000,
     minibatch: int = 64,
@@ -217,6 +243,14 @@ def dqn(
         discount: from 0 to 1; None for the environment's own, or 0.99 where it has none.
         target: the number of updates after which the target network is renewed; None for no target
             network. In an array of settings 1 is the same as None.
+        double: does the network choose the next action, which the target network then evaluates?
+            With `Max` this is double DQN. With any softmax the next value is the mean of the target
+            network's values under the softmax's policy of the network's own, plus the softmax's
+            bonus. There must be a `target`.
+        munchausen: the weight of the advantage `Q'(s, a) - softmax.value(Q'(s, .))` of the action
+            taken, cut off below -1 and above 0, which is added to the reward; None for no such
+            term. With `LogSumExp` this is Munchausen DQN (0.9 there), since the advantage is then
+            the logarithm of the policy over beta.
         network: a function of a key, the shapes of an observation (a tree of
             `jax.ShapeDtypeStruct`) and the number of actions, which draws an Equinox module from
             one observation to the action values, such as the class of such a module; by default
@@ -256,7 +290,9 @@ def dqn(
     References:
         Mnih et al., "Human-level control through deep reinforcement learning" (2015). Kim, Asadi,
         Littman and Konidaris, "DeepMellow: Removing the Need for a Target Network in Deep
-        Q-Learning" (IJCAI 2019).
+        Q-Learning" (IJCAI 2019). Van Hasselt, Guez and Silver, "Deep reinforcement learning with
+        double Q-learning" (AAAI 2016). Vieillard, Pietquin and Geist, "Munchausen reinforcement
+        learning" (NeurIPS 2020).
     """
     checks.instance("softmax", first_of(softmax), Softmax, "a Softmax such as Mellowmax(5.0)")
     if discount is not None:
@@ -265,7 +301,11 @@ def dqn(
         check_parameter("target", target, 1.0)
         if (np.asarray(target) % 1).any():
             raise ValueError(f"`target` must be None or whole numbers, got {target!r}")
-    checks.function("network", network, "a function that draws a network, such as mlp(64, 2)")
+    if double and target is None:
+        raise ValueError("`target` must be given for `double`, got None")
+    if munchausen is not None:
+        check_parameter("munchausen", munchausen, 0.0, 1.0)
+    check_draws(network)
     huber = checks.real("huber", huber, 0.0, infinite=True)
     if huber == 0:
         raise ValueError(f"`huber` must be above 0, got {huber!r}")
@@ -288,6 +328,8 @@ def dqn(
         exploration_steps=checks.whole("exploration_steps", exploration_steps, 0),
         huber=huber,
         optimiser=optimiser,
+        double=bool(double),
+        munchausen=array(munchausen),
     )
     weights = functools.partial(draw, example(network), jax.random.key(0), vector(2), 2)
     rate = learning_rate_for(optimiser, learning_rate, LEARNING_RATE, weights)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .._common import checks
 from .._common.evaluation import MAX_STEPS
@@ -17,6 +16,7 @@ from .environment import (
     Rollouts,
     VectorEnvironment,
 )
+from .observation import Seen
 
 if TYPE_CHECKING:
     import gymnasium
@@ -25,6 +25,10 @@ __all__ = ["Environment", "environment_of"]
 
 LUNAR_LANDER = "mellowmax/LunarLander-v0"
 """The one id that stands for pure functions: its landers fly together in one program."""
+MODULES: dict[type, Any] = {
+    module.Params: module for module in (acrobot, cartpole, lunar_lander, mountain_car, tabular)
+}
+"""The functional environments of the library by the types of their parameters."""
 Environment: TypeAlias = (
     "tabular.Params | lunar_lander.Params | acrobot.Params | cartpole.Params | "
     "mountain_car.Params | MDP | str | "
@@ -64,20 +68,21 @@ def environment_of(
             rule = "`action_mask` must be False for an environment that says itself what is legal"
             raise ValueError(f"{rule}, got True")
         return environment
-    limit = checks.whole("max_steps", MAX_STEPS if max_steps is None else max_steps, 1)
+    if max_steps is not None:
+        max_steps = checks.whole("max_steps", max_steps, 1)
     workers = checks.whole("workers", default_workers if workers is None else workers, 0)
     if isinstance(environment, str) and environment == LUNAR_LANDER:
         environment = lunar_lander.params()
-    if isinstance(environment, lunar_lander.Params):
-        return FunctionalEnvironment(lunar_lander, environment, limit)
-    if isinstance(environment, acrobot.Params | cartpole.Params | mountain_car.Params):
-        module = sys.modules[type(environment).__module__]
-        own = module.MAX_STEPS if max_steps is None else max_steps
-        return FunctionalEnvironment(module, environment, own)
     if isinstance(environment, MDP):
         environment = tabular.params(environment)
-    if not isinstance(environment, tabular.Params):
+    module = MODULES.get(type(environment))
+    if module is None:
         return GymnasiumEnvironment(
-            environment, workers=workers, max_steps=max_steps, action_mask=action_mask
+            cast(Any, environment), workers=workers, max_steps=max_steps, action_mask=action_mask
         )
-    return FunctionalEnvironment(tabular, environment, limit)
+    own = getattr(module, "MAX_STEPS", MAX_STEPS)
+    made = FunctionalEnvironment(module, environment, own if max_steps is None else max_steps)
+    if action_mask and not isinstance(made.observation, Seen):
+        rule = "`action_mask` must be left out where every action is legal"
+        raise ValueError(f"{rule}, got True")
+    return made

@@ -139,10 +139,10 @@ def _check_sizes(policy: Policy, environment: PlayableEnvironment) -> None:
     """Raise unless a policy fits an environment."""
     wanted = (environment.n_observations, environment.n_actions)
     if isinstance(policy.network, Network):
-        layers = policy.network.layers
-        if axes := layers[0].weight.shape[:-2]:
-            raise ValueError(f"`policy` must be one policy, got many with the axes {axes}")
-        fits: tuple[object, object] = (layers[0].weight.shape[-1], layers[-1].weight.shape[-2])
+        *axes, _, n_inputs = policy.network.layers[0].weight.shape
+        if axes:
+            raise ValueError(f"`policy` must be one policy, got many with the axes {tuple(axes)}")
+        fits: tuple[object, object] = (n_inputs, policy.network.n_outputs)
     else:
         fits = (wanted[0], _outputs(policy, environment))
     if fits != wanted:

@@ -41,10 +41,14 @@ class Network(eqx.Module):
     """Layers with an activation function between them: rectified linear units, or tanh.
 
     An observation that is no vector is raveled, and the parts of a nested one are joined.
+
+    The last layer of a duelling network has one output more, the value of the state. The others are
+    advantages of the actions, of which only the differences from their mean count.
     """
 
     layers: tuple[eqx.nn.Linear, ...]
     activation: str = eqx.field(static=True, default="relu", converter=_activation)
+    duelling: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:
         rule = "one or more `equinox.nn.Linear`"
@@ -58,6 +62,7 @@ class Network(eqx.Module):
         sizes: tuple[int, ...],
         activation: str = "relu",
         weights: str = "glorot",
+        duelling: bool = False,
     ) -> Network:
         """A network as it is before it has learned; all biases are 0.
 
@@ -66,6 +71,7 @@ class Network(eqx.Module):
             sizes: the sizes of the input, of each hidden layer, and of the output.
             activation: as for `mlp`.
             weights: as for `mlp`.
+            duelling: as for `mlp`.
 
         Examples:
             >>> network = Network.init(jax.random.key(0), (8, 16, 4))
@@ -73,7 +79,8 @@ class Network(eqx.Module):
             (4,)
         """
         check_key(cast(Namespace, jnp), key)
-        sizes = _sizes(sizes)
+        *sizes_before, n_outputs = _sizes(sizes)
+        sizes = (*sizes_before, n_outputs + bool(duelling))
         _activation(activation)
         checks.one_of("weights", weights, WEIGHTS)
         draw = jax.nn.initializers.glorot_uniform(in_axis=1, out_axis=0)
@@ -85,14 +92,23 @@ class Network(eqx.Module):
                 draw = jax.nn.initializers.orthogonal(_gain(n_out, is_last=i == len(sizes) - 2))
             first = (draw(k, (n_out, n_in), jnp.float32), jnp.zeros(n_out, jnp.float32))
             layers.append(eqx.tree_at(lambda layer: (layer.weight, layer.bias), layer, first))
-        return cls(tuple(layers), activation)
+        return cls(tuple(layers), activation, bool(duelling))
+
+    @property
+    def n_outputs(self) -> int:
+        """How many outputs it has."""
+        return int(self.layers[-1].weight.shape[-2]) - self.duelling
 
     def __call__(self, observation: PyTree) -> jax.Array:
         """The outputs for one observation: an array, such as a vector `[D]`, or a tree of them."""
         x, activate = as_vector(observation), ACTIVATIONS[self.activation]
         for layer in self.layers[:-1]:
             x = activate(layer(x))
-        return self.layers[-1](x)
+        outputs = self.layers[-1](x)
+        if not self.duelling:
+            return outputs
+        value, advantages = outputs[0], outputs[1:]
+        return value + (advantages - advantages.mean())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +119,7 @@ class Mlp:
     depth: int
     activation: str = "relu"
     weights: str = "glorot"
+    duelling: bool = False
 
     def __call__(self, key: jax.Array, observation: PyTree, n_actions: int) -> Network:
         """A network for such observations, as it is before it has learned.
@@ -113,10 +130,16 @@ class Mlp:
             n_actions: how many outputs it has.
         """
         sizes = (count(observation), *[self.hidden] * self.depth, n_actions)
-        return Network.init(key, sizes, self.activation, self.weights)
+        return Network.init(key, sizes, self.activation, self.weights, self.duelling)
 
 
-def mlp(hidden: int = 16, depth: int = 1, activation: str = "relu", weights: str = "glorot") -> Mlp:
+def mlp(
+    hidden: int = 16,
+    depth: int = 1,
+    activation: str = "relu",
+    weights: str = "glorot",
+    duelling: bool = False,
+) -> Mlp:
     """Layers of equal size, for the `network` of a learner.
 
     Args:
@@ -126,17 +149,20 @@ def mlp(hidden: int = 16, depth: int = 1, activation: str = "relu", weights: str
         weights: how the first weights are drawn: `"glorot"`, uniformly; or `"orthogonal"`, as is
             usual for PPO: times the root of 2 in hidden layers and 0.01 in the last, but 1 in the
             last layer of a network with one output.
+        duelling: make the outputs of the value of a state and of the actions' advantages, for
+            `dqn`: of Wang et al., "Dueling network architectures for deep reinforcement learning"
+            (ICML 2016), but with all hidden layers shared.
 
     Examples:
         >>> from mellowmax import Mellowmax
         >>> from mellowmax.deep import dqn, mlp
         >>> dqn(Mellowmax(5.0), network=mlp(64, 2, "tanh")).network
-        Mlp(hidden=64, depth=2, activation='tanh', weights='glorot')
+        Mlp(hidden=64, depth=2, activation='tanh', weights='glorot', duelling=False)
     """
     _activation(activation)
     checks.one_of("weights", weights, WEIGHTS)
     hidden, depth = checks.whole("hidden", hidden, 1), checks.whole("depth", depth, 0)
-    return Mlp(hidden, depth, activation, weights)
+    return Mlp(hidden, depth, activation, weights, bool(duelling))
 
 
 def _gain(n_outputs: int, *, is_last: bool) -> float:

@@ -42,7 +42,7 @@ from .optimiser import CLIPPED_ADAM, Weights, learning_rate_for, step
 from .policy_gradient import check_last_layer
 from .schedule import Linear, now
 from .segments import Segment, generalised_advantages
-from .trainable import MakeNetwork, draw, example
+from .trainable import MakeNetwork, check_draws, draw, example
 
 __all__ = ["LEARNING_RATE", "Ppo", "PpoState", "clipped_objective", "clipped_error", "ppo"]
 
@@ -294,7 +294,7 @@ def ppo(
     check_parameter("trace", trace, 0.0, 1.0)
     for name, number in {"clip": clip, "entropy": entropy, "value": value}.items():
         check_parameter(name, number, 0.0)
-    checks.function("network", network, "a function that draws a network, such as mlp(64, 2)")
+    check_draws(network)
     environments = checks.whole("environments", environments, 1)
     steps = checks.whole("steps", steps, 1)
     minibatches = checks.whole("minibatches", minibatches, 1)

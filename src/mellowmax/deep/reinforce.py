@@ -50,7 +50,7 @@ from .policy_gradient import (
     sum_of_gradients,
 )
 from .schedule import Linear, now
-from .trainable import MakeNetwork, draw, example
+from .trainable import MakeNetwork, check_draws, draw, example
 
 __all__ = [
     "BASELINES",
@@ -358,7 +358,7 @@ def reinforce(
     if hidden is not None or depth is not None:
         network = _former_network(network, hidden, depth)
     network = mlp() if network is None else network
-    checks.function("network", network, "a function that draws a network, such as mlp(16, 1)")
+    check_draws(network)
     checks.one_of("average", average, AVERAGES)
     epochs = checks.whole("epochs", epochs, 1)
     if minibatch is not None:

@@ -53,7 +53,7 @@ from .optimiser import ADAM, Weights, learning_rate_for, step
 from .policy_gradient import check_last_layer
 from .replay import Replay, Transitions, learn_when_due
 from .schedule import Linear, now
-from .trainable import MakeNetwork, draw, example
+from .trainable import MakeNetwork, check_draws, draw, example
 
 __all__ = ["LEARNING_RATE", "Sac", "SacState", "sac"]
 
@@ -333,7 +333,7 @@ def sac(
         check_parameter("temperature", temperature, 0.0)
     check_parameter("entropy_target", entropy_target, 0.0, 1.0)
     check_parameter("averaging", averaging, 0.0, 1.0)
-    checks.function("network", network, "a function that draws a network, such as mlp(64, 2)")
+    check_draws(network)
 
     def array(number: ArrayLike | None) -> Any:
         return np.asarray(number) if isinstance(number, list | tuple) else number

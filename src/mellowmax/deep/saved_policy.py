@@ -15,9 +15,9 @@ from .._common.text import shortened, visible
 from ..softmax import Max, Softmax
 from .checkpoint import block_path, read
 from .description import CHANGING, KINDS, LONGEST, leaves_of, softmax_name
-from .network import Policy, mlp
+from .network import Mlp, Policy, mlp
 from .observation import from_text, vector
-from .trainable import MakeNetwork, form_of
+from .trainable import MakeNetwork, check_draws, form_of
 
 __all__ = ["SavedPolicy", "load_policy"]
 
@@ -34,6 +34,8 @@ class SavedPolicy:
     """The name of the environment that it was trained in."""
     n_observations: int
     n_actions: int
+    action_mask: bool = False
+    """Were some actions illegal, and never taken?"""
 
 
 def load_policy(
@@ -60,7 +62,7 @@ def load_policy(
     directory = checks.file_path("checkpoint", checkpoint)
     run = checks.whole("run", run, 0)
     if network is not None:
-        checks.function("network", network, "the function of the training, or None")
+        check_draws(network)
     rule = "a Softmax of the class of the training, or None"
     checks.instance("softmax", softmax, Softmax | None, rule)
     firsts = [
@@ -93,7 +95,7 @@ def load_policy(
     elif not text["softmax"].startswith(CHANGING):
         softmax = jax.tree.unflatten(jax.tree.structure(softmax), parameters)
     policy = Policy(loaded, Max() if text.get("algorithm") == "dqn" else softmax)
-    sizes = (text["observations"], text["actions"])
+    sizes = (text["observations"], text["actions"], text.get("action_mask", False))
     return SavedPolicy(policy, softmax, text["environment"], *sizes)
 
 
@@ -103,8 +105,9 @@ def _network_of(text: Mapping[str, Any], network: MakeNetwork | None) -> Any:
     if "observation" in text:
         observation = from_text(text["observation"])
     if "leaves" not in text:
-        sizes = {name: text[name] for name in ("activation", "weights") if name in text}
-        return form_of(mlp(text["hidden"], text["depth"], **sizes), observation, n_actions)
+        names = [field.name for field in dataclasses.fields(Mlp)]
+        sizes = {name: text[name] for name in names if name in text}
+        return form_of(mlp(**sizes), observation, n_actions)
     name = visible(shortened(text["network"], LONGEST))
     if network is None:
         raise ValueError(f"`network` must be the one of the training, {name}, got None")

@@ -37,7 +37,16 @@ from .._typing import PyTree
 from .network import Mlp, mlp
 from .observation import unmasked
 
-__all__ = ["MakeNetwork", "Trainable", "check_network", "draw", "example", "form_of", "trainable"]
+__all__ = [
+    "MakeNetwork",
+    "Trainable",
+    "check_draws",
+    "check_network",
+    "draw",
+    "example",
+    "form_of",
+    "trainable",
+]
 
 MakeNetwork: TypeAlias = Callable[[jax.Array, PyTree, int], eqx.Module]
 """What draws a network: a function of a key, the shapes of an observation, and how many outputs."""
@@ -111,6 +120,20 @@ def draw(network: MakeNetwork, key: jax.Array, observation: PyTree, n_outputs: i
     rest = check_network(network, observation, n_outputs)
     module = network(key, observation, n_outputs)
     return module if rest is None else Trainable(eqx.filter(module, _is_floating), rest)
+
+
+def check_draws(network: object) -> None:
+    """Raise unless something can be the `network` of a learner, whatever the environment.
+
+    Raises:
+        TypeError: for what is no function, or one that programs cannot be told apart by.
+    """
+    checks.function("network", network, "a function that draws a network, such as mlp(64, 2)")
+    try:
+        hash(network)
+    except TypeError as error:
+        rule = "`network` must be hashable, since a program is compiled for each"
+        raise TypeError(f"{rule}, got {shown(network)}: {error}") from None
 
 
 def check_network(network: MakeNetwork, observation: PyTree, n_outputs: int) -> _Rest | None:

@@ -10,7 +10,14 @@ Mellowmax's policy is Boltzmann's too, at an inverse temperature of each row's o
 from __future__ import annotations
 
 from ..._typing import Array, Namespace
-from ..libraries.array_api import State, add_up, constant, in_fixed_steps, iterate
+from ..libraries.array_api import (
+    State,
+    add_up,
+    constant,
+    in_fixed_steps,
+    is_zero_or_least,
+    iterate,
+)
 from ..quick import formulas as quick
 from ..row_function import Formula, RowFunction
 from .gaps import (
@@ -55,7 +62,8 @@ def _greedy(
 ) -> Array:
     """The best action; ties share equally."""
     g = gaps_to_best(xp, q, zero, mask)
-    best = xp.astype(g.gap == 0, q.dtype)
+    gap = g.gap if g.weightless is None else xp.where(g.weightless, xp.inf, g.gap)
+    best = xp.astype(is_zero_or_least(xp, gap), q.dtype)
     return normalised(xp, g, best)
 
 

@@ -4,6 +4,7 @@
 - `add_up`: a sum over actions;
 - `constant`: numbers that are not differentiated;
 - `power_of_two`: the bits of a number without its digits;
+- `is_zero_or_least`: which actions of a row are the best, and that one is;
 - `uniform`: random numbers.
 
 With `row_function`, which knows how each library compiles and differentiates, this is where a
@@ -38,6 +39,7 @@ __all__ = [
     "constant",
     "decay",
     "in_fixed_steps",
+    "is_zero_or_least",
     "iterate",
     "power_of_two",
     "uniform",
@@ -173,6 +175,22 @@ def power_of_two(xp: Namespace, x: Array) -> Array:
         return xp.pow(xp.asarray(2.0, dtype=x.dtype), xp.floor(xp.log2(x)))
     whole = xp.int32 if xp.finfo(x.dtype).bits == 32 else xp.int64
     return cast(Array, (cast(Any, x).view(whole) & exponent).view(x.dtype))
+
+
+def is_zero_or_least(xp: Namespace, gap: Array) -> Array:
+    """Which gaps of each row to its own maximum are 0: one of them at least, unless there is NaN.
+
+    XLA may compute a row twice in a program, once for its maximum and once for the gaps, and round
+    in two ways. Then no gap may be 0, and the least of them stands for it.
+    """
+    zero = gap == 0
+    if not is_jax_namespace(xp) or knows(xp, IN_KERNEL):
+        return zero
+    jnp = cast(Any, xp)
+    least = jnp.argmin(gap, axis=0, keepdims=True)
+    actions = jnp.arange(gap.shape[0], dtype=least.dtype)[:, None]
+    result: Array = zero | ((actions == least) & (gap == gap))
+    return result
 
 
 def uniform(xp: Namespace, key: Key, shape: Shape, like: Array) -> Array:

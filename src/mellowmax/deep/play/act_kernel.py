@@ -50,7 +50,8 @@ def _fits(policies: Policy, observations: PyTree) -> bool:
     kind, library = type(policies.softmax), __name__.partition(".")[0]
     tried = kind.__module__.partition(".")[0] == library and kind not in OTHERS.values()
     tried = tried and getattr(policies.softmax, "prior", None) is None
-    tried = tried and type(policies.network) is Network and policies.network.activation == "relu"
+    network = policies.network
+    tried = tried and type(network) is Network and _is_known(network)
     tried = tried and isinstance(observations, jax.Array) and observations.ndim == 2
     arrays = jax.tree.leaves((policies, observations))
     sizes = [n for x in arrays for n in x.shape[1:]]
@@ -61,6 +62,11 @@ def _fits(policies: Policy, observations: PyTree) -> bool:
         and all(n & (n - 1) == 0 for n in sizes)
         and numbers <= MOST_NUMBERS
     )
+
+
+def _is_known(network: Network) -> bool:
+    """Are its outputs those that `_outputs` computes?"""
+    return network.activation == "relu" and not network.duelling
 
 
 def act_in_kernel(
