@@ -24,6 +24,7 @@ NOT_EFFICIENT = np.log(1 / 1.1)
 """A ratio of sweeps that is certainly larger than this counts as no gain."""
 WORDS = {"random": "random MDPs", GRIDS: "grids"}
 """The kinds of worlds that the claims are about."""
+_SIZES = {"grid 5x5": "grids of 5x5 cells", "grid 10x10": "grids of 10x10 cells"}
 _NAMES = {"boltzmann": "Boltzmann's softmax", "log-sum-exp": "log-sum-exp"}
 _PAPER = "a more stable and efficient choice (section 8)"
 
@@ -44,6 +45,7 @@ def judge(tables: Mapping[str, pd.DataFrame]) -> Verdict:
     beside = (
         "Is it mellowmax's doing? Log-sum-exp is a non-expansion as well. The same comparisons "
         "with it, by the same rule without the correction: " + "; ".join(map(_said, other)) + ".",
+        *_by_size(at_best.loc["boltzmann"]),
         _by_parameter(compared, kinds),
     )
     return Verdict(claims, _summary(curves), beside, _in_short(claims))
@@ -54,7 +56,7 @@ def _claims(rows: pd.DataFrame, rival: str, kind: str) -> list[Claim]:
     stable, efficient, loss, likelihood = (
         rows.loc[kind, quantity] for quantity in ("stable", "efficient", "loss", "likelihood")
     )
-    where, name = WORDS[kind], _NAMES[rival]
+    where, name = (WORDS | _SIZES)[kind], _NAMES[rival]
     low, mean, high = (100 * stable[of] for of in ("low", "mean", "high"))
     ratio = [float(np.exp(efficient[of])) for of in ("low", "mean", "high")]
     none = efficient["worlds"] == 0
@@ -118,6 +120,19 @@ def _said(claim: Claim) -> str:
     assert claim.holds != "mixed"
     statement = claim.statement[0].lower() + claim.statement[1:]
     return f"{statement}: {words[claim.holds]}, {claim.ours}"
+
+
+def _by_size(at_best: pd.DataFrame) -> list[str]:
+    """The comparisons with Boltzmann's softmax in grids of each size, if there is more than one."""
+    sizes = [kind for kind in _SIZES if kind in at_best.index]
+    if len(sizes) < 2:
+        return []
+    claims = [claim for kind in sizes for claim in _claims(at_best, "boltzmann", kind)]
+    return [
+        "The grids by their size, by the same rule without the correction: "
+        + "; ".join(map(_said, claims))
+        + "."
+    ]
 
 
 def _by_parameter(compared: pd.DataFrame, kinds: list[str]) -> str:
