@@ -31,10 +31,8 @@ __all__ = ["Estimates", "fit_each"]
 SINGULAR = 1e-10
 """A curvature whose least eigenvalue is below this part of the largest tells too little."""
 
-
 BLOCK, BLOCK_ON_A_CARD = 128, 8192
-"""Fits of one call of the compiled program. With more, JAX's threads on a CPU can wait for each
-other for ever."""
+"""Fits of one call of the compiled program; more take no less time each."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

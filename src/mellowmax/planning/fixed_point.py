@@ -25,7 +25,8 @@ from ..mdp import MDP
 from ..mdp import Model as Arrays
 from ..softmax import Softmax
 from .bellman import action_values, values
-from .implicit import EXACT, attached, in_double, placed, solver
+from .factors import Factors
+from .implicit import EXACT, attached, factors_at, in_double, newton_step, placed, solver
 from .loop import ROUNDING_OF_A_CHANGE
 from .problem import Model
 from .solution import Status
@@ -93,7 +94,9 @@ def fixed_point(
     It may be traced by `jax.jit`, `vmap`, `grad`, `jvp` and `hessian`, and differentiated with
     respect to every array of floats in its arguments: rewards, probabilities, the discount and the
     parameter of the softmax. It computes in float64: where JAX traces it, that has to be within
-    `jax.enable_x64(True)`, or its flag be set.
+    `jax.enable_x64(True)`, or its flag be set. A sparse model of more than 128 states never becomes
+    a matrix of states by states; the linear systems of smaller ones, and of dense models, are
+    solved by LU factors.
 
     Args:
         model: the MDP, or its arrays `mdp.model()`, some of which may be replaced.
@@ -166,8 +169,10 @@ def _program(arrays: Arrays, softmax: Softmax, initial: Any, rule: _Rule) -> Poi
     fixed_model, fixed_softmax = jax.lax.stop_gradient((model, softmax))
     start = _start(fixed_model, fixed_softmax, jax.lax.stop_gradient(jnp.asarray(initial, float)))
     found = _found(fixed_model, fixed_softmax, start, rule)
-    regular = _regular(fixed_model, fixed_softmax, found)
-    v = attached(model, softmax, found.v, found.converged & regular)
+    at = action_values(fixed_model, found.v)
+    factors = factors_at(fixed_model, fixed_softmax, at)
+    regular = _regular(fixed_model, fixed_softmax, found, at, factors)
+    v = attached(model, softmax, found.v, found.converged & regular, factors)
     q = action_values(model, v)
     if arrays.allowed is not None:
         q = jnp.where(arrays.allowed, q, -jnp.inf)
@@ -251,7 +256,7 @@ def _newton(
         residual = jnp.max(jnp.abs(change))
         last = _ended(rule, found.v, residual)
         left = jnp.where(last, EXACT, ROUGH)
-        v = found.v + solver(model, softmax, q, left)(change)
+        v = found.v + newton_step(model, softmax, q, change, left)
         ended = last & jnp.all(jnp.isfinite(v))
         return _Found(v, residual, found.iterations + 1, ended, ended)
 
@@ -263,14 +268,16 @@ def _before(start: jax.Array) -> _Found:
     return _Found(start, jnp.asarray(jnp.inf), jnp.asarray(0), no, no)
 
 
-def _regular(model: Model, softmax: Softmax, found: _Found) -> jax.Array:
+def _regular(
+    model: Model, softmax: Softmax, found: _Found, q: jax.Array, factors: Factors | None
+) -> jax.Array:
     """Is `I - J` far from singular? A non-expansion's always is, as no eigenvalue of `J` is 1.
 
     By some steps of the inverse power method, which find the eigenvalue that is nearest to 1.
     """
     if softmax.non_expansion:
         return jnp.asarray(True)
-    solve = solver(model, softmax, action_values(model, found.v))
+    solve = solver(model, softmax, q, factors)
     x, size = jnp.cos(1.0 + jnp.arange(found.v.size, dtype=float)), jnp.ones(())
     x = x / jnp.max(jnp.abs(x))
     for _ in range(4):

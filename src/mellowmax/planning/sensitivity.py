@@ -25,7 +25,7 @@ from ..mdp import Model as Arrays
 from ..softmax import Softmax
 from .arguments import mesh_of
 from .bellman import action_values, worth
-from .implicit import EXACT, RESTARTS, SOLVED, attached, in_double, placed
+from .implicit import EXACT, RESTARTS, SOLVED, attached, factors_at, in_double, placed
 from .linear import Form, direct_form, swept_form
 from .problem import Problem
 
@@ -126,6 +126,8 @@ def _pulled_back(
     arrays: Arrays, softmax: Softmax, value: jax.Array, q_bar: jax.Array, valid: jax.Array
 ) -> Sensitivity:
     softmax = in_double(softmax)
+    model = placed(arrays)
+    factors = factors_at(model, softmax, action_values(model, value))
 
     def q_of(
         rewards: jax.Array, probabilities: jax.Array, discount: jax.Array, softmax: Softmax
@@ -135,12 +137,11 @@ def _pulled_back(
                 arrays, rewards=rewards, probabilities=probabilities, discount=discount
             )
         )
-        return action_values(model, attached(model, softmax, value, valid))
+        return action_values(model, attached(model, softmax, value, valid, factors))
 
     discount = jnp.asarray(arrays.discount, float)
     q, pull = jax.vjp(q_of, arrays.rewards, arrays.probabilities, discount, softmax)
     y, by_probabilities, by_discount, by_softmax = pull(q_bar)
-    model = placed(arrays)
     weights = softmax.gradient(q, axis=model.axis, where=model.allowed)
     _, back = jax.vjp(lambda v: action_values(model, v), value)
     (arriving,) = back(y)  # what each state's value is worth, by all that leads there
