@@ -11,7 +11,7 @@ import pytest
 import mellowmax as mm
 from helpers import adversarial
 from helpers.libraries import DEVICE, needs_torch
-from mellowmax._rows.quick import formulas, small_batch
+from mellowmax._rows.quick import formulas, host_arrays
 
 torch = needs_torch(allow_module_level=True)
 FULL = {"backend": "aot_eager", "fullgraph": True}
@@ -48,19 +48,19 @@ def close(x, y, tolerance=1e-12):
 def asked(monkeypatch):
     """Did the quick formulas know the answer? One truth value a question."""
     answers = []
-    ask = small_batch._compute
+    ask = host_arrays._compute
 
     def note(*arguments):
         known = ask(*arguments)
         answers.append(known is not None)
         return known
 
-    monkeypatch.setattr(small_batch, "_compute", note)
+    monkeypatch.setattr(host_arrays, "_compute", note)
     return answers
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_small_batches_are_as_right_as_large_ones(dtype, asked):
+def test_host_arrayses_are_as_right_as_large_ones(dtype, asked):
     """Rows with and without extremes, against extended precision; nearly half have none."""
     rng = np.random.default_rng(5)
     compute = adversarial.libraries()
@@ -90,7 +90,7 @@ def test_small_batches_are_as_right_as_large_ones(dtype, asked):
 @pytest.mark.parametrize(
     "name", ["mellowmax", "mellowmax_policy", "boltzmann_policy", "mellowmax_log_policy"]
 )
-def test_a_mask_in_a_small_batch_is_the_rows_without_those_actions(name, asked):
+def test_a_mask_in_a_host_arrays_is_the_rows_without_those_actions(name, asked):
     function = getattr(mm, name)
     q = tensor(np.where(ALLOWED, Q, np.nan), requires_grad=True)
     omega = tensor(3.0, dtype=torch.float64, requires_grad=True)
@@ -156,7 +156,7 @@ def test_padded_steps_leave_no_mark_on_gradients(compiled):
 
 
 @pytest.mark.parametrize("keepdims", [False, True])
-def test_shapes_and_dtypes_of_small_batches(keepdims):
+def test_shapes_and_dtypes_of_host_arrayses(keepdims):
     for shape in ((4,), (1, 4), (2, 3, 4), (3, 1)):
         q = torch.zeros(shape, device=DEVICE)
         value = mm.mellowmax(q, 5.0, keepdims=keepdims)

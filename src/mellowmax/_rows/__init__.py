@@ -12,8 +12,8 @@ A call goes one of nine ways, each of which exists for a reason that was measure
 
 | caller | way | why |
 | --- | --- | --- |
-| NumPy, small batch | `quick.small_batch`, `quick.formulas` | few calls, which outlast numbers |
-| NumPy, other batches | `RowFunction._numpy` | chunks whose temporaries stay in the cache |
+| NumPy, one parameter, no extremes | `quick.host_arrays`, `quick.formulas` | few operations |
+| NumPy, other rows | `RowFunction._numpy` | chunks whose temporaries stay in the cache |
 | PyTorch, eager, on a CPU | the same two of `quick` | NumPy's calls are shorter than PyTorch's |
 | PyTorch, eager, other tensors | `RowFunction._torch` | GPUs, extremes, all derivatives |
 | PyTorch, compiled | `libraries.torch_compiler` | one graph, so a number of steps that is fixed |
@@ -22,7 +22,7 @@ A call goes one of nine ways, each of which exists for a reason that was measure
 | inside a kernel for a GPU | `libraries.pallas` | the rows are cut into blocks already |
 | any other library | the formula itself | the Array API standard alone |
 
-`small_batch` returns None for rows that its formulas do not get right, and the call takes the next
+`host_arrays` returns None for rows that its formulas do not get right, and the call takes the next
 way. `libraries` has what each array library does in its own way: `array_api` what the standard
 lacks, `tracing` whether numbers are there, `pallas` what differs inside a kernel for a GPU.
 """

@@ -64,7 +64,7 @@ class RowFunction:
             the numbers when they compute.)
         is_brief: is the formula so short that asking each chunk for extremes would take as long?
             Then JAX asks all rows at once.
-        quick: the formula for small batches of rows without extreme numbers.
+        quick: the formula for rows without extreme numbers in main memory.
         without_waiting: the formula that PyTorch compiles, and takes on a GPU, if it is another: a
             loop that ends when the numbers say so waits for the GPU at each step.
     """

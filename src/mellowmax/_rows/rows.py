@@ -28,7 +28,7 @@ from .arguments import (
     truth_values,
 )
 from .libraries.tracing import truth
-from .quick import small_batch
+from .quick import host_arrays
 
 if TYPE_CHECKING:
     from .row_function import RowFunction
@@ -54,7 +54,7 @@ def reduce_rows(
     q, where, prior = array_if_lists(q), truth_values(where), _prior_array(prior)
     call = Call(q, parameter, name, axis, where, prior, keepdims)
     general = functools.partial(_reduced, function)
-    result = small_batch.answer(function.quick, call, general)
+    result = host_arrays.answer(function.quick, call, general)
     if result is None:
         result = general(call)
     return cast(ArrayT, result if result.ndim else result[()])  # NumPy's own give a scalar here
@@ -84,7 +84,7 @@ def map_rows(
     q, where, prior = array_if_lists(q), truth_values(where), _prior_array(prior)
     call = Call(q, parameter, name, axis, where, prior)
     general = functools.partial(_mapped, function)
-    result = small_batch.answer(function.quick, call, general)
+    result = host_arrays.answer(function.quick, call, general)
     return cast(ArrayT, general(call) if result is None else result)
 
 

@@ -22,7 +22,15 @@ from .devices import gather, namespace
 from .greedy import maximum
 from .problem import Model
 
-__all__ = ["action_values", "entries", "expected", "successor_values", "values", "worth"]
+__all__ = [
+    "action_values",
+    "best_values",
+    "entries",
+    "expected",
+    "successor_values",
+    "values",
+    "worth",
+]
 
 UNROLLED = 32
 """Up to this many branches are added up in one fused operation."""
@@ -37,11 +45,18 @@ def action_values(model: Model, v: jax.Array) -> jax.Array:
     return model.rewards + model.discount * mean
 
 
+def best_values(model: Model, q: jax.Array) -> jax.Array:
+    """The maximum of `q` over the actions of each state."""
+    allowed: Any = model.allowed
+    if isinstance(q, np.ndarray):
+        return maximum(q, allowed)
+    return (q if allowed is None else jnp.where(allowed, q, -jnp.inf)).max(axis=model.axis)
+
+
 def values(model: Model, softmax: Softmax, q: jax.Array) -> jax.Array:
     """`v = f(q)`."""
     if isinstance(q, np.ndarray) and isinstance(softmax, Max):
-        allowed: Any = model.allowed
-        return maximum(q, allowed)
+        return best_values(model, q)
     value = softmax.value(q, axis=model.axis, where=model.allowed)
     return worth(softmax, value, model.terminal)
 

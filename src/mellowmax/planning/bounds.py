@@ -52,7 +52,7 @@ the next change is off by less than `4 (K + 64) tiny`.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import jax
 import numpy as np
@@ -62,8 +62,8 @@ from jax.typing import ArrayLike
 from .._common import checks
 from .._typing import Floats
 from ..mdp import MDP
-from ..softmax import Softmax
-from .bellman import action_values, values
+from ..softmax import Max, Softmax
+from .bellman import action_values, best_values, values
 from .devices import STATES, largest, namespace, smallest, stacked
 from .problem import Model
 
@@ -144,26 +144,37 @@ def of_action_values(model: Model, softmax: Softmax, q: jax.Array) -> Evidence:
     change = action_values(model, v) - q
     low, high = smallest(change), largest(change)
     size = 2 * largest(abs(q)) + namespace(q).maximum(high, -low)
-    return _evidence(model, q, v, 0.0, low, high, size)
+    return _evidence(model, softmax, q, v, 0.0, low, high, size)
 
 
 def of_sweep(
-    model: Model, softmax: Softmax, x: jax.Array, q: jax.Array, shift: ArrayLike
+    model: Model,
+    softmax: Softmax,
+    x: jax.Array,
+    q: jax.Array,
+    change: jax.Array,
+    shift: ArrayLike,
 ) -> Evidence:
-    """The evidence at `q + shift`, by the sweep from the state values `x` that has given `q`.
+    """The evidence at `q + shift`, by the sweep from `x` that has given `q` and `f(q) - x`.
 
-    A further sweep would change `q + shift` by `discount P (f(q + shift) - x) - shift`.
+    A further sweep would change `q + shift` by `discount P (f(q + shift) - x) - shift`. Where `f`
+    moves with a shift, that is known without another look at `q`.
     """
     shifted = q + shift
-    v = values(model, softmax, shifted)
-    change = v - x
+    if softmax.non_expansion:
+        change = change + shift
+        v = x + change
+    else:
+        v = values(model, softmax, shifted)
+        change = v - x
     low, high = (model.discount * edge(change) - shift for edge in (smallest, largest))
     size = largest(abs(shifted)) + largest(abs(x)) + namespace(q).abs(shift)
-    return _evidence(model, shifted, v, shift, low, high, size)
+    return _evidence(model, softmax, shifted, v, shift, low, high, size)
 
 
 def _evidence(
     model: Model,
+    softmax: Softmax,
     q: jax.Array,
     v: jax.Array,
     shift: ArrayLike,
@@ -172,8 +183,9 @@ def _evidence(
     size: jax.Array,
 ) -> Evidence:
     xp = namespace(q)
-    best = q if model.allowed is None else xp.where(model.allowed, q, -xp.inf)
-    gap = largest(best.max(axis=model.axis) - v)
+    gap: Any = 0.0
+    if not isinstance(softmax, Max):
+        gap = largest(best_values(model, q) - v)
     numbers = (shift, xp.minimum(low, 0.0), xp.maximum(high, 0.0), gap, size)
     return Evidence(v, stacked(numbers, q))
 

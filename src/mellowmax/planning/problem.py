@@ -116,7 +116,7 @@ class Problem:
         def placed_parameter(x: npt.ArrayLike, inner: int) -> Any:
             array = np.asarray(x)
             if not inner and not array.ndim:
-                return np.float64(array)
+                return float(array) if mesh is None else np.float64(array)
             by_state = prior_of_states(array, mdp) if inner else array
             return by_state if mesh is None else place_array(by_state, mesh)
 

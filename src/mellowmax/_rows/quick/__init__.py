@@ -1,1 +1,1 @@
-"""Quicker ways to the same results: small batches, and one pass over a row on an accelerator."""
+"""Quicker ways to the same results: in main memory, and in one pass on an accelerator."""

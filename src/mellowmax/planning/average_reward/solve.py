@@ -23,7 +23,7 @@ from jax.sharding import PartitionSpec as P
 
 from ...mdp import MDP
 from ...softmax import Softmax
-from ..bellman import action_values, values
+from ..bellman import action_values, best_values, values
 from ..bounds import Margins, error_bound
 from ..devices import STATES, largest, namespace, place_scalar, smallest
 from ..linear import direct_form, is_numbered, swept_form
@@ -152,10 +152,9 @@ def _last_sweep(
     earned = value
     if not softmax.attained:
         earned = value - softmax.bonus(q, axis=model.axis, where=model.allowed)
-    best = q if model.allowed is None else namespace(q).where(model.allowed, q, -np.inf)
     change = value - x
     low, high, least_earned = smallest(change), largest(change), smallest(earned - x)
-    most_possible = largest(best.max(axis=model.axis) - x)
+    most_possible = largest(best_values(model, q) - x)
     size = largest(abs(q)) + largest(abs(x))
     return q, value, change, namespace(q).stack([low, high, least_earned, most_possible, size])
 

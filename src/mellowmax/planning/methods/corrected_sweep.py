@@ -190,7 +190,7 @@ class CorrectedSweeps(Method):
         """What the last sweep says of `q`, shifted by what is missing."""
         last: LastSweep = state.memory
         by = shift(model, last.summary.low, last.summary.high)
-        return of_sweep(model, softmax, state.x, last.q, by)
+        return of_sweep(model, softmax, state.x, last.q, last.change, by)
 
     @staticmethod
     def action_values(state: State) -> jax.Array:

@@ -1,14 +1,14 @@
-"""The quick path: NumPy's small arrays, and PyTorch's tensors, with formulas of few operations.
+"""The quick path: NumPy's arrays, and PyTorch's tensors, with formulas of few operations.
 
 `answer` takes the arguments that nearly all callers pass: a NumPy array or a PyTorch tensor, with
 the actions last, and one number as the parameter. It computes with a formula of `formulas`. It
 returns None for other arguments, and for rows that the formula does not get right; then the caller
 takes the general path.
 
-Tensors are computed with NumPy, whose calls are much shorter than PyTorch's, and chunk by chunk so
-that temporaries stay in cache; small ones on a GPU are copied to the host. Autograd sees one
-operation. Its derivative is the closed form, computed in the same way. Second derivatives, and
-derivatives for many cotangents at once, are those of the general path.
+The rows are taken chunk by chunk, so that temporaries stay in cache. Tensors are computed with
+NumPy, whose calls are much shorter than PyTorch's; small ones on a GPU are copied to the host.
+Autograd sees one operation. Its derivative is the closed form, computed in the same way. Second
+derivatives, and derivatives for many cotangents at once, are those of the general path.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..._typing import Array, Bools, DType, Floats, Shape
+from ..._typing import Array, Bools, Floats, Shape
 from ..arguments import Call
 from ..libraries.tracing import as_number, holds_numbers
 from .formulas import Answer, Gradients, QuickFormula
@@ -32,12 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["General", "answer"]
 
-MOST = 1 << 13
-"""Elements of a small NumPy array."""
 MOST_FROM_GPU = 1 << 17
 """Elements of a small tensor on another device: a larger one takes less time there."""
 CHUNK = 1 << 15
-"""Elements that are computed at once. A tensor on the CPU may have many chunks."""
+"""Elements that are computed at once."""
 FAINT, FAINT_IN_SINGLE = 2.0**-10, 2.0**-24
 """The least weight of a prior that costs the result none of its digits."""
 
@@ -51,11 +49,13 @@ def answer(formula: QuickFormula | None, call: Call, general: General) -> Any:
     `general` is needed for second derivatives.
     """
     q, parameter, _, axis, where, prior, keepdims = call
-    if formula is None or type(axis) is not int or axis != -1:
+    if formula is None or type(axis) is not int or axis not in (-1, getattr(q, "ndim", 0) - 1):
         return None
     if type(q) is np.ndarray:
-        known = None if q.size > MOST else _compute(formula, q, parameter, where, prior, False)
-        return None if known is None else _laid_out(known.result, q.shape, keepdims, q.dtype)
+        known = _compute(formula, q, parameter, where, prior, False)
+        if known is None:
+            return None
+        return _laid_out(np.asarray(known.result.T, q.dtype, order="C"), q.shape, keepdims)
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(q, torch.Tensor):
         return None
@@ -158,11 +158,11 @@ def _in_chunks(
     return None if result is None else Answer(result.T, pullback)
 
 
-def _laid_out(result: Floats, shape: Shape, keepdims: bool, dtype: DType) -> Floats:
-    """A copy of `[rows]` or `[actions, rows]`, with the axes of `q`."""
+def _laid_out(result: Floats, shape: Shape, keepdims: bool) -> Floats:
+    """A result `[rows]` or `[rows, actions]` with the axes of `q`."""
     if result.ndim == 1:
         shape = (*shape[:-1], 1) if keepdims else shape[:-1]
-    return result.T.astype(dtype, order="C").reshape(shape)
+    return result.reshape(shape)
 
 
 def _of_tensor(formula: QuickFormula, call: Call, general: General) -> torch.Tensor | None:
@@ -186,7 +186,8 @@ def _of_tensor(formula: QuickFormula, call: Call, general: General) -> torch.Ten
     known = _compute(formula, values, parameter, where, prior, differentiated)
     if known is None:
         return None
-    result = torch.from_numpy(_laid_out(known.result, tuple(q.shape), keepdims, values.dtype))
+    copy = known.result.T.astype(values.dtype, order="C")  # what is done to it is the caller's
+    result = torch.from_numpy(_laid_out(copy, tuple(q.shape), keepdims))
     if not on_cpu:
         result = result.to(q.device)
     if differentiated:
