@@ -187,6 +187,29 @@ def test_a_larger_sparse_model_agrees_with_the_dense_one():
     assert np.isclose(sparse.discount, whole.discount, 1e-11)
 
 
+@pytest.mark.parametrize("mixes", [True, False])
+def test_the_adjoint_where_states_are_numbered_at_random(mixes, monkeypatch):
+    """By a series where the chain forgets its start at once, by sweeps where it does not."""
+    order = RNG.permutation(150)
+    around = (np.arange(150)[:, None, None] + np.array([[-1, 0], [0, 1]])) % 150
+    ring = MDP(
+        order[around][np.argsort(order)], np.full((150, 2, 2), 0.5), RNG.normal(size=(150, 2)), 0.97
+    )
+    mdp, softmax = garnet(150, 2, 9, 3, discount=0.97) if mixes else ring, Mellowmax(3.0)
+    weights = RNG.normal(size=(150, 2))
+    solution = solve(mdp, softmax, tolerance=1e-12)
+    by_lu = solution.vjp(weights)
+    swept, factors = [], GaussSeidel.factors
+    for name in ("direct_form", "is_numbered"):
+        monkeypatch.setattr(f"mellowmax.planning.sensitivity.{name}", lambda mdp: None)
+    monkeypatch.setattr(GaussSeidel, "factors", lambda *x: swept.append(1) or factors(*x))
+    ours = solution.vjp(weights)
+    assert bool(swept) != mixes
+    assert np.allclose(ours.rewards, by_lu.rewards, 0, 1e-11 * np.abs(by_lu.rewards).max())
+    assert np.isclose(ours.softmax.omega, by_lu.softmax.omega, 1e-10)
+    assert ours.residual < 1e-11
+
+
 def test_second_derivatives_and_forward_mode():
     """Of a value by a reward and the parameter, against differences of its gradient."""
     mdp = two_state()

@@ -5,11 +5,19 @@ action values put `b = discount P^T q_bar` on the values of the states. So the d
 respect to the rewards is `q_bar + W x`, where `x` solves the transposed system of Newton's method,
 `(I - J)^T x = b`, and all others follow from it. On a CPU the form that suits the model solves it
 (`linear`), as it does in `solve`; elsewhere JAX differentiates (`implicit`).
+
+**Random transitions.** Where states are numbered at random no form is of use, but the series
+`x = b + J^T b + ...` converges as fast as the chain forgets where it started, but for one part.
+Where no episode ends, the entries of `J^T y` sum to the discount times those of `y`. So a constant
+`x` that takes away the sum of `b` comes first, and none of the terms that follow has a sum: it is
+the counterpart of the shift in `methods.shifted`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from collections.abc import Callable
 from typing import Any, cast
 
 import jax
@@ -26,10 +34,13 @@ from ..softmax import Softmax
 from .arguments import mesh_of
 from .bellman import action_values, worth
 from .implicit import EXACT, RESTARTS, SOLVED, attached, factors_at, in_double, placed
-from .linear import Form, direct_form, swept_form
+from .linear import Form, direct_form, is_numbered, swept_form
 from .problem import Problem
 
 __all__ = ["Sensitivity", "sensitivity"]
+
+TRIAL, SLOW = 10, 1e-2
+"""The series is given up if more than this part of the right side is left after a few terms."""
 
 
 @pytree
@@ -84,20 +95,28 @@ def _in_memory(mdp: MDP, softmax: Softmax, form: Form, value: Floats, q_bar: Flo
     means = transitions @ value
     q: Any = mdp.expected_rewards + discount * means
     weights = live * problem.placed_softmax.gradient(q, axis=1, where=mdp.allowed)
-    factors = form.factors(weights)
+    back = transitions.rows.T
 
     def arriving(y: Floats) -> Floats:
         """What each state's value is worth, by all that leads there."""
-        return discount * (transitions.rows.T @ y.reshape(-1))
+        return discount * (back @ y.reshape(-1))
+
+    def product(x: Floats) -> Floats:
+        """`J^T x`."""
+        return arriving(weights * x[:, None])
 
     b = arriving(q_bar)
     x, left, size = np.zeros_like(b), b, np.abs(b).max()
+    if problem.model.endless and form is not direct_form(mdp) and not is_numbered(mdp):
+        x, left = _by_series(product, b, discount)
+    factors = None
     for _ in range(RESTARTS):
         much = np.abs(left).max()
         if not much > EXACT * size:
             break
+        factors = factors or form.factors(weights)
         x = x + factors.solve(left, transposed=True, left=0.3 * EXACT * size / much)
-        left = b - x + arriving(weights * x[:, None])
+        left = b - x + product(x)
     if not np.abs(left).max() <= SOLVED * size:
         x = x + np.nan
     y = np.where(live, q_bar + weights * x[:, None], 0.0)
@@ -107,6 +126,23 @@ def _in_memory(mdp: MDP, softmax: Softmax, form: Form, value: Floats, q_bar: Flo
         by_softmax = _by_parameters(softmax, q, mdp.allowed, mdp.terminal, x)
     residual = np.abs(y - live * (q_bar + weights * arriving(y)[:, None])).max()
     return Sensitivity(y, discount * y[:, :, None] * after, np.sum(y * means), by_softmax, residual)
+
+
+def _by_series(
+    product: Callable[[Floats], Floats], b: Floats, discount: float
+) -> tuple[Floats, Floats]:
+    """The sum of the series, and what it leaves of `b`: all of it where it converges slowly."""
+    x, size = np.full_like(b, b.mean() / (1 - discount)), np.abs(b).max()
+    left = b - x + product(x)
+    for term in itertools.count():
+        much = np.abs(left).max()
+        if term == TRIAL and not much <= SLOW * size:
+            return np.zeros_like(b), b
+        if not much > EXACT * size:
+            break
+        x += left
+        left = product(left)
+    return x, left
 
 
 @jax.jit

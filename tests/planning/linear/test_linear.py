@@ -91,6 +91,7 @@ def form_of_kind(kind, mdp, rng, monkeypatch):
     if kind == "another order":
         mdp = shuffled(mdp, rng)
         monkeypatch.setattr(banded, "NARROW", 9)
+        monkeypatch.setattr(banded, "WIDEST", 9)
     form = swept_form(mdp) if kind == "sweeps" else direct_form(mdp)
     kinds = {"banded": Banded, "another order": Banded, "sweeps": gauss_seidel.GaussSeidel}
     assert isinstance(form, kinds.get(kind, Dense))
@@ -243,6 +244,14 @@ def square(m, discount=0.95):
     successors = np.stack([a * m + b for a, b in near], -1)[:, None].repeat(2, 1)
     probabilities = np.broadcast_to([[0.4, 0.1, 0.4, 0.1], [0.1, 0.4, 0.1, 0.4]], (m * m, 2, 4))
     return MDP(successors, probabilities, np.stack([np.sin(i), np.cos(j)], 1), discount)
+
+
+def test_a_wide_band_is_one_if_it_is_full():
+    near = np.clip(np.arange(500)[:, None, None] + np.arange(-30, 31), 0, 499)
+    full = MDP(near, np.full((500, 1, 61), 1 / 61), np.zeros((500, 1)), 0.9)
+    assert (direct_form(full).lower, direct_form(full).upper) == (30, 30)
+    hollow = MDP(near[..., ::30], np.full((500, 1, 3), 1 / 3), np.zeros((500, 1)), 0.9)
+    assert direct_form(hollow) is None or direct_form(hollow).lower < 30
 
 
 def test_numbers_at_random_give_no_band_and_the_order_is_found(rng):

@@ -24,8 +24,10 @@ from .transitions import rows_of, states_of
 
 __all__ = ["Banded"]
 
-NARROW = 40
-"""The most diagonals, besides the main one, of a matrix that is taken as banded."""
+NARROW, WIDEST = 40, 128
+"""A matrix with at most so many diagonals, besides the main one, is taken as banded. One with more
+is, up to the second number, if it has at least one entry in `SPARSE` places of its band."""
+SPARSE = 8
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,14 +46,14 @@ class Banded(Form):
         """The form for a sparse MDP, if there is a narrow band."""
         states, successors = states_of(mdp), rows_of(mdp).indices
         steps, order, rank = successors - states, None, None
-        if _width(steps) > NARROW:
+        if not _is_narrow(mdp, steps):
             order = _order(mdp)
             if order is None:
                 return None
             rank = np.empty_like(order)
             rank[order] = np.arange(len(order), dtype=order.dtype)
             steps = rank[successors] - rank[states]
-            if _width(steps) > NARROW:
+            if not _is_narrow(mdp, steps):
                 return None
         lower, upper = max(0, -int(steps.min(initial=0))), max(0, int(steps.max(initial=0)))
         return cls(entries_of(mdp), mdp.discount, lower, upper, order, rank)
@@ -128,8 +130,21 @@ class _Factors:
         return result
 
 
-def _width(steps: Integers) -> int:
-    return int(steps.max(initial=0)) - int(steps.min(initial=0))
+def _is_narrow(mdp: MDP, steps: Integers) -> bool:
+    """Is the band of these steps from states to successors worth a factorisation?"""
+    width = int(steps.max(initial=0)) - int(steps.min(initial=0))
+    if width <= NARROW or width > WIDEST:
+        return width <= NARROW
+    sample = _graph(mdp)[:: max(1, mdp.n_states // 1000)]
+    sample.sum_duplicates()
+    return bool(width * sample.shape[0] <= SPARSE * sample.nnz)
+
+
+def _graph(mdp: MDP) -> csr_array:
+    """Which state leads to which."""
+    rows, n = rows_of(mdp), mdp.n_states
+    branches = (np.ones(rows.nnz, np.bool_), rows.indices, rows.indptr[:: mdp.n_actions])
+    return csr_array(branches, (n, n), copy=True)
 
 
 def _order(mdp: MDP) -> Integers | None:
@@ -139,22 +154,21 @@ def _order(mdp: MDP) -> Integers | None:
     steps from a state reach at most `d` times as many. Random transitions reach most states in a
     few steps, which is noticed before any work goes into an order.
     """
-    rows, n = rows_of(mdp), mdp.n_states
+    rows = rows_of(mdp)
     starts = rows.indptr[:: mdp.n_actions]
     reached = frontier = np.zeros(1, rows.indices.dtype)
     for steps in range(1, 9):
         leads = [rows.indices[starts[s] : starts[s + 1]] for s in frontier]
         frontier = np.setdiff1d(np.concatenate(leads), reached)
         reached = np.union1d(reached, frontier)
-        if len(reached) > 1 + steps * NARROW:
+        if len(reached) > 1 + steps * WIDEST:
             return None
         if not len(frontier):
             break
-    most = NARROW + 1
+    most = WIDEST + 1
     if np.bincount(rows.indices).max() > most * mdp.n_actions * mdp.n_branches:
         return None
-    branches = (np.ones(rows.nnz, np.bool_), rows.indices, starts)
-    graph = csr_array(branches, (n, n), copy=True)
+    graph = _graph(mdp)
     graph.sum_duplicates()
     if np.bincount(graph.indices).max() > most:
         return None
