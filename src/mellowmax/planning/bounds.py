@@ -65,6 +65,7 @@ from ..mdp import MDP
 from ..softmax import Max, Softmax
 from .bellman import action_values, best_values, values
 from .devices import STATES, largest, namespace, smallest, stacked
+from .linear.transitions import once
 from .problem import Model
 
 __all__ = [
@@ -217,8 +218,9 @@ def loss_bound(
     elif live.size and bound <= np.ptp(live) - error_bound(margins, horizon, mdp.n_branches):
         return bound  # (3) allows more, since one state earns so much more than another
     low, high = earnings(mdp, horizon)
-    lowest = min(low, np.min(q, where=mdp.available, initial=low), np.min(value, initial=low))
-    return min(bound, high - float(lowest))
+    if mdp.allowed is not None or mdp.terminal.any():
+        q = np.where(mdp.available, q, low)
+    return min(bound, high - float(min(low, q.min(), value.min())))
 
 
 def earnings(mdp: MDP, horizon: float) -> tuple[float, float]:
@@ -236,21 +238,38 @@ def earnings(mdp: MDP, horizon: float) -> tuple[float, float]:
         >>> print(round(high, 4))
         0.9804
     """
+    edge = _edges(mdp)
+    low = max(edge.low, horizon * min(edge.least, 0.0))
+    high = min(edge.high, horizon * max(edge.most, 0.0))
+    return low - edge.allowance * horizon, high + edge.allowance * horizon
+
+
+class _Edges(NamedTuple):
+    """What (3) needs of an MDP, over the actions that can be taken."""
+
+    low: float = 0.0  # the minimum of r / (1 - c), whichever way it is rounded
+    high: float = 0.0  # and the maximum
+    least: float = 0.0  # the minimum of r
+    most: float = 0.0  # and the maximum
+    allowance: float = 0.0  # for what is rounded in a step
+
+
+@once
+def _edges(mdp: MDP) -> _Edges:
     taken = mdp.available
     if not taken.any():
-        return 0.0, 0.0
+        return _Edges()
     rewards, on = mdp.expected_rewards[taken], mdp.discount * mdp.goes_on[taken]
     slack = (mdp.n_branches + 1) * float(np.finfo(np.float64).eps)
     edges = []
-    for rounding in (-slack, slack):  # whichever way the sums have been rounded
+    for rounding in (-slack, slack):
         stops = np.maximum(1 - on * (1 + rounding), 0.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            edges.append(np.where(rewards == 0, 0.0, rewards / stops))
-    low = max(float(np.min(edges)), horizon * min(float(rewards.min()), 0.0))
-    high = min(float(np.max(edges)), horizon * max(float(rewards.max()), 0.0))
+            each = np.where(rewards == 0, 0.0, rewards / stops)
+        edges += [float(each.min()), float(each.max())]
+    least, most = float(rewards.min()), float(rewards.max())
     tiny = float(np.finfo(np.float64).tiny)  # what is computed here underflows gradually
-    allowance = (slack * float(np.abs(rewards).max()) + tiny) * horizon
-    return low - allowance, high + allowance
+    return _Edges(min(edges), max(edges), least, most, slack * max(most, -least) + tiny)
 
 
 def _rounding(margins: Margins, branches: int) -> float:
