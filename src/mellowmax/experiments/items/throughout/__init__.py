@@ -67,7 +67,7 @@ class Config:
         (3e-4, 1e-3),
         (1e-3, 4e-3),
     )
-    minatar_steps: tuple[int, ...] = (1_500_000, 200_000, 300_000, 1_000_000)
+    minatar_steps: tuple[int, ...] = (1_500_000, 200_000, 300_000, 400_000)
     choosing: int = 10
     judging: int = 40
     seed: int = 37

@@ -47,8 +47,9 @@ DEVIATIONS = (
     "observations are flattened, and the networks have two layers of 128 units. There the grid has "
     "three of the parameters and two of the learning rates.",
     "What MinAtar gets was fixed by the speed of an accelerator, on which 12 cells were tried for "
-    "40 seconds each, so that the whole takes less than half an hour of it. No return of these "
-    "tries was looked at.",
+    "40 seconds each, so that the whole takes about an hour of it. REINFORCE turned out slower "
+    "there, and got fewer steps before any of its cells had finished. No return of a try or of a "
+    "finished cell had been looked at then.",
     "The steps of a run are fewer than in most publications, in favour of many runs: in MinAtar a "
     "fiftieth to a seventh of the ten million after which a good policy earns what is a score of "
     "1. So scores are low there, and so are their differences. The settings of each algorithm, but "
