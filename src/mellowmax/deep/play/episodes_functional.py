@@ -133,15 +133,25 @@ class _Form(NamedTuple):
     def of(cls, width: int, batch: int, max_steps: int) -> _Form:
         """The sizes that suit the device."""
         kind = "cpu" if jax.default_backend() == "cpu" else "accelerator"
-        share, refill = FORMS[kind]
+        if kind == "accelerator" and width * batch >= MANY_EPISODES:
+            kind = "full accelerator"
+        share, refill, groups = FORMS[kind]
         slots = max(1, int(share * width * batch))
-        return cls(width, batch, max_steps, slots, refill, -(-slots // 4), -(-width // 4))
+        return cls(width, batch, max_steps, slots, refill, -(-slots // 4), -(-width // groups))
 
 
-FORMS = {"cpu": (0.5, 4), "accelerator": (SLOTS, 8)}
-"""The number of slots for each episode of all batches, and `refill`. A training ends with its
-slowest run: with more slots than these, most of the additional ones stay empty, and with fewer, the
-slowest run waits for a slot."""
+FORMS = {
+    "cpu": (0.5, 4, 4),
+    "accelerator": (SLOTS, 8, 4),
+    "full accelerator": (0.4, 8, 8),
+}
+"""The number of slots for each episode of all batches, `refill`, and how many groups of lanes learn
+one after another. A training ends with its slowest run: with more slots than these, most of the
+additional ones stay empty, and with fewer, the slowest run waits for a slot. Few slots take an
+accelerator as long as some thousands. Where there are many, each one counts: an empty slot costs as
+much as another, and smaller groups leave fewer slots empty while their lanes wait to learn."""
+MANY_EPISODES = 65536
+"""With so many episodes in all batches, an accelerator has no room for empty slots."""
 
 
 class _Slots(NamedTuple):
