@@ -40,6 +40,7 @@ import jax.numpy as jnp
 from ..mdp import Model as Arrays
 from ..softmax import Softmax
 from .bellman import action_values, values
+from .devices import largest
 from .factors import Factors, factorise, solution
 from .methods.derivative import Derivative, exact_derivative, times
 from .methods.linear_systems import bicgstab
@@ -52,6 +53,7 @@ __all__ = [
     "attached",
     "factors_at",
     "in_double",
+    "krylov",
     "newton_step",
     "placed",
     "solver",
@@ -115,7 +117,7 @@ def newton_step(
     matrix = exact_derivative(model, softmax, q)
     if _direct(model):
         return solution(factorise(_system(model, matrix)), change)
-    return _krylov(lambda x: x - times(model, matrix, x), change, left)
+    return krylov(lambda x: x - times(model, matrix, x), change, left)
 
 
 def factors_at(model: Model, softmax: Softmax, q: jax.Array) -> Factors | None:
@@ -133,10 +135,10 @@ def solver(model: Model, softmax: Softmax, q: jax.Array, factors: Factors | None
         return x - times(model, matrix, x)
 
     def direct(product: Product, b: jax.Array) -> jax.Array:
-        return _krylov(product, b, EXACT) if factors is None else solution(factors, b)
+        return krylov(product, b, EXACT) if factors is None else solution(factors, b)
 
     def transposed(product: Product, b: jax.Array) -> jax.Array:
-        return _krylov(product, b, EXACT) if factors is None else solution(factors, b, True)
+        return krylov(product, b, EXACT) if factors is None else solution(factors, b, True)
 
     return lambda b: jax.lax.custom_linear_solve(product, b, direct, transposed)
 
@@ -162,25 +164,25 @@ def _whole(model: Model, matrix: Derivative) -> jax.Array:
     return result
 
 
-def _krylov(product: Product, b: jax.Array, left: jax.Array | float) -> jax.Array:
+def krylov(product: Product, b: jax.Array, left: jax.Array | float) -> jax.Array:
     """BiCGStab, started again from what it leaves; NaN where that is too much in the end."""
-    size = jnp.max(jnp.abs(b))
+    size = largest(jnp.abs(b))
     limit = left * size
 
     def unfinished(carry: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
         _, r, restarts = carry
-        return (jnp.max(jnp.abs(r)) > limit) & (restarts < RESTARTS)
+        return (largest(jnp.abs(r)) > limit) & (restarts < RESTARTS)
 
     def step(
         carry: tuple[jax.Array, jax.Array, jax.Array],
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         x, r, restarts = carry
-        shrink = 0.3 * limit / jnp.max(jnp.abs(r))
+        shrink = 0.3 * limit / largest(jnp.abs(r))
         x = x + bicgstab(product, r, shrink, KRYLOV_STEPS)[0]
         return x, b - product(x), restarts + 1
 
     x, r, _ = jax.lax.while_loop(unfinished, step, (jnp.zeros_like(b), b, jnp.asarray(0)))
-    solved = jnp.max(jnp.abs(r)) <= jnp.maximum(limit, SOLVED * size)
+    solved = largest(jnp.abs(r)) <= jnp.maximum(limit, SOLVED * size)
     return x * jnp.where(solved, 1.0, jnp.nan)
 
 

@@ -4,7 +4,8 @@ With `dv = W (dr + ...)` for the values and `dq = dr + discount P dv`, the weigh
 action values put `b = discount P^T q_bar` on the values of the states. So the derivative with
 respect to the rewards is `q_bar + W x`, where `x` solves the transposed system of Newton's method,
 `(I - J)^T x = b`, and all others follow from it. On a CPU the form that suits the model solves it
-(`linear`), as it does in `solve`; elsewhere JAX differentiates (`implicit`).
+(`linear`), as it does in `solve`; elsewhere JAX differentiates (`implicit`). On a mesh of several
+devices BiCGStab solves it where the sweeps were, so that none of these holds more than its states.
 
 **Random transitions.** Where states are numbered at random no form is of use, but the series
 `x = b + J^T b + ...` converges as fast as the chain forgets where it started, but for one part.
@@ -23,6 +24,8 @@ from typing import Any, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
 
 from .._common import checks
 from .._common.compiled_programs import keep_compiled_programs
@@ -33,9 +36,10 @@ from ..mdp import Model as Arrays
 from ..softmax import Softmax
 from .arguments import mesh_of
 from .bellman import action_values, worth
-from .implicit import EXACT, RESTARTS, SOLVED, attached, factors_at, in_double, placed
+from .devices import STATES, largest, place_array
+from .implicit import EXACT, RESTARTS, SOLVED, attached, factors_at, in_double, krylov, placed
 from .linear import Form, direct_form, is_numbered, swept_form
-from .problem import Problem
+from .problem import Model, Problem
 
 __all__ = ["Sensitivity", "sensitivity"]
 
@@ -64,9 +68,12 @@ class Sensitivity:
 
 
 def sensitivity(
-    mdp: MDP, softmax: Softmax, value: Floats, converged: bool, q_bar: ArrayLike
+    mdp: MDP, softmax: Softmax, mesh: Mesh | None, value: Floats, converged: bool, q_bar: ArrayLike
 ) -> Sensitivity:
-    """The derivatives at a fixed point with these state values, by one transposed system."""
+    """The derivatives at a fixed point with these state values, by one transposed system.
+
+    `mesh` is that of the solve; None for any of one device.
+    """
     given = checks.numbers("q_bar", q_bar)
     shape = mdp.probabilities.shape[:2]
     if given.shape != shape:
@@ -74,6 +81,11 @@ def sensitivity(
     given = np.where(mdp.available, given, 0.0)
     checks.finite("q_bar", given)
     keep_compiled_programs()
+    if mesh is not None:
+        with jax.enable_x64(True), np.errstate(all="ignore"):
+            problem = Problem.of(mdp, softmax, mesh)
+            result = _on_a_mesh(problem, value, given if converged else given + np.nan)
+            return jax.tree.map(lambda x: np.asarray(x)[()], result)
     on_cpu = mesh_of(None).devices.flat[0].platform == "cpu"
     if on_cpu and (form := _form(mdp)):
         with jax.enable_x64(True), np.errstate(all="ignore"):
@@ -120,12 +132,53 @@ def _in_memory(mdp: MDP, softmax: Softmax, form: Form, value: Floats, q_bar: Flo
     if not np.abs(left).max() <= SOLVED * size:
         x = x + np.nan
     y = np.where(live, q_bar + weights * x[:, None], 0.0)
+    residual = np.abs(y - live * (q_bar + weights * arriving(y)[:, None])).max()
+    return _of_all(mdp, softmax, value, means, x, y, residual)
+
+
+def _on_a_mesh(problem: Problem, value: Floats, q_bar: Floats) -> Sensitivity:
+    mdp, mesh, pairs = problem.mdp, problem.mesh, problem.model.pairs
+    assert mesh is not None
+    extra = -mdp.n_states % mesh.size  # copies of the last state, which weigh nothing
+    weights = problem.place_pairs(np.pad(q_bar, [(0, extra), (0, 0)]))
+    outputs = (pairs, P(STATES), pairs, P())
+    *found, residual = problem.call(_transposed, outputs, place_array(value, mesh), weights)
+    means, x, y = map(problem.fetch, found)
+    return _of_all(mdp, problem.softmax, value, means, x, y, residual)
+
+
+def _transposed(model: Model, softmax: Softmax, v: jax.Array, q_bar: jax.Array) -> Any:
+    """The mean values after each action, and what solves the transposed system."""
+    only_means = dataclasses.replace(model, rewards=jnp.zeros(()), discount=jnp.ones(()))
+    means, back = jax.vjp(lambda v: action_values(only_means, v), v)
+    q = model.rewards + model.discount * means
+    live = ~jnp.expand_dims(model.terminal, model.axis)
+    weights = jnp.where(live, softmax.gradient(q, axis=model.axis, where=model.allowed), 0.0)
+
+    def arriving(y: jax.Array) -> jax.Array:
+        (result,) = back(model.discount * y)
+        return result
+
+    def of_actions(x: jax.Array) -> jax.Array:
+        return weights * jnp.expand_dims(x, model.axis)
+
+    x = krylov(lambda x: x - arriving(of_actions(x)), arriving(q_bar), EXACT)
+    y = jnp.where(live, q_bar + of_actions(x), 0.0)
+    left = jnp.where(live, y - q_bar - of_actions(arriving(y)), 0.0)
+    return means, x, y, largest(jnp.abs(left))
+
+
+def _of_all(
+    mdp: MDP, softmax: Softmax, value: Floats, means: Floats, x: Floats, y: Floats, residual: Any
+) -> Sensitivity:
+    """The derivatives with respect to all arguments, from those `y` with respect to rewards."""
     after = value if mdp.successors is None else np.append(value, 0.0)[mdp.successors]
+    by_probabilities = mdp.discount * y[:, :, None] * after
     by_softmax = softmax
     if jax.tree.leaves(softmax):
+        q = mdp.expected_rewards + mdp.discount * means
         by_softmax = _by_parameters(softmax, q, mdp.allowed, mdp.terminal, x)
-    residual = np.abs(y - live * (q_bar + weights * arriving(y)[:, None])).max()
-    return Sensitivity(y, discount * y[:, :, None] * after, np.sum(y * means), by_softmax, residual)
+    return Sensitivity(y, by_probabilities, np.sum(y * means), by_softmax, residual)
 
 
 def _by_series(

@@ -112,6 +112,7 @@ class Solution(AnySolution):
         These are what `jax.grad` of `planning.fixed_point` gives, in NumPy's arrays, at the cost of
         one linear system. Their error is that of `q` times the curvature of the softmax, so that a
         finer `tolerance` makes them more exact. They are NaN where the solve has not converged.
+        After a solve over several devices these find them together.
 
         Args:
             q_bar: `[S, A]`, the weight of each action value; those of actions that cannot be taken

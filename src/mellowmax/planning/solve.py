@@ -262,6 +262,7 @@ def _solution(choice: Choice, history: bool, began: float) -> Solution:
     assert run.status is not None  # a run without a limit has ended
     status = run.status if math.isfinite(margins.size) else Status.OVERFLOW
     converged = status is Status.CONVERGED
+    several = problem.mesh if problem.mesh is not None and problem.mesh.size > 1 else None
     q = problem.fetch(method.action_values(run.state), margins.shift)
     value = problem.fetch(evidence.value)
     return Solution(
@@ -282,7 +283,7 @@ def _solution(choice: Choice, history: bool, began: float) -> Solution:
         state_labels=mdp.state_labels,
         action_labels=mdp.action_labels,
         cycle_period=run.report.period if status is Status.LIMIT_CYCLE else None,
-        _sensitivity=functools.partial(sensitivity, mdp, softmax, value, converged),
+        _sensitivity=functools.partial(sensitivity, mdp, softmax, several, value, converged),
     )
 
 
