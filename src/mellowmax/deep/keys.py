@@ -42,7 +42,7 @@ something begin at 0, and branches that exist once have the last numbers of 32 b
     +-- functional: step [number + 1]
     |   +-- action [0], step of the environment [1]                              step
     +-- Gymnasium: seed of the environment [0]                                   seeds
-    +-- Gymnasium: action [number + 1]                                           action
+    +-- Gymnasium: action [number + 1]                                           action, uniforms
 
 Where two branches of a node have the same number, they belong to different kinds of learners or
 environments, and a run has one kind of each. One key is used twice: an environment with a `launch`
@@ -83,6 +83,7 @@ __all__ = [
     "seeds",
     "segment",
     "step",
+    "uniforms",
 ]
 
 FIRST_WEIGHTS = 2**32 - 1
@@ -196,6 +197,21 @@ def step(of_episode: jax.Array, number: jax.Array) -> tuple[jax.Array, jax.Array
 def action(of_episode: jax.Array, number: jax.Array) -> jax.Array:
     """The key of the action at a step in Gymnasium, of a learner of single steps or segments."""
     return jax.random.fold_in(of_episode, number + 1)
+
+
+def uniforms(of_episode: jax.Array, number: jax.Array, count: int) -> jax.Array:
+    """Uniform random numbers for the actions of some steps in Gymnasium, `[count]`.
+
+    Args:
+        of_episode: the key of the episode.
+        number: of the first of the steps.
+        count: how many steps.
+    """
+
+    def one(number: jax.Array) -> jax.Array:
+        return jax.random.uniform(action(of_episode, number), dtype=jnp.float32)
+
+    return jax.vmap(one)(number + jnp.arange(count, dtype=number.dtype))
 
 
 def actions(batch: jax.Array, part: int | jax.Array) -> jax.Array:

@@ -11,7 +11,6 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GymnasiumSegments"]
 
+CHUNK = 64
+"""For how many steps the random numbers are drawn at once: a call takes longer than the numbers."""
 NONE = -1
 """Stands for an action that has not been taken."""
 
@@ -103,6 +104,7 @@ class _Games:
         self.numbers, self.actions = (np.array(array[0]) for array in episodes)
         count = len(self.numbers)
         self.lengths, self.totals = np.zeros(count, np.int32), np.zeros(count, np.float32)
+        self.draws: Iterator[npt.NDArray[np.float32]] = iter(())
         before = self.actions.copy()
         taken = (before != NONE).sum(1)
         self._begin(np.ones(count, np.bool_))
@@ -122,8 +124,8 @@ class _Games:
         present = jax.device_put(leaves)
         columns: list[tuple[Any, ...]] = []
         for _ in range(learners.steps):
-            before, at = self.observations, np.stack([self.numbers, self.lengths])
-            actions = np.asarray(_act(tree, present, self.keys, at, before))
+            before = self.observations
+            actions = np.asarray(_act(tree, present, self._uniforms(), before))
             rewards, terminated, truncated = self._step(actions)
             ended = terminated | truncated | (self.lengths >= self.max_steps)
             step = (before, actions, rewards, terminated, self.observations)
@@ -135,10 +137,19 @@ class _Games:
         *steps, ended, totals, lengths = stacked
         return Segment(Transitions(*steps), ended), totals, lengths
 
+    def _uniforms(self) -> npt.NDArray[np.float32]:
+        """Uniform random numbers that choose the next actions, `[E]`."""
+        if (uniforms := next(self.draws, None)) is None:
+            at = np.stack([self.numbers, self.lengths])
+            self.draws = iter(np.asarray(_draws(self.keys, at)))
+            uniforms = next(self.draws)
+        return uniforms
+
     def _begin(self, which: Bools) -> None:
         """Begin the next episode in some of the environments."""
         self.actions[which] = NONE
         self.lengths[which], self.totals[which] = 0, 0.0
+        self.draws = iter(())  # those of the others are drawn once more
         seeds = np.asarray(_seeds(self.keys, self.numbers))
         observations, _ = self.fleet.reset(seed=seeds, options={"reset_mask": which})
         self.observations = in_arrays(self.like, observations)
@@ -167,12 +178,24 @@ def _seeds(keys: jax.Array, numbers: jax.Array) -> jax.Array:
     return random_keys.seeds(jax.vmap(random_keys.episode)(of_environments, numbers), 1)[:, 0]
 
 
+@jax.jit
+def _draws(keys: jax.Array, at: jax.Array) -> jax.Array:
+    """Uniform random numbers for the next steps of the present episodes of a run, `[CHUNK, E]`.
+
+    Args:
+        keys: the key of the run, with an axis of one lane first.
+        at: the numbers of the episodes, and how many steps each has had, `[2, E]`.
+    """
+    of_environments = random_keys.environments(keys[0], at.shape[1])
+    of_episodes = jax.vmap(random_keys.episode)(of_environments, at[0])
+    return jax.vmap(random_keys.uniforms, (0, 0, None), 1)(of_episodes, at[1], CHUNK)
+
+
 @functools.partial(jax.jit, static_argnums=0)
 def _act(
     tree: jax.tree_util.PyTreeDef,
     policy: list[jax.Array],
-    keys: jax.Array,
-    at: jax.Array,
+    uniforms: jax.Array,
     observations: PyTree,
 ) -> jax.Array:
     """The actions of a run in its environments, `[E]`.
@@ -180,19 +203,11 @@ def _act(
     Args:
         tree: the structure of its policy.
         policy: the arrays of its policy, with an axis of one lane first.
-        keys: the key of the run, with that axis too.
-        at: the numbers of the episodes, and how many steps each has had, `[2, E]`.
+        uniforms: the random numbers that choose, `[E]`.
         observations: the present observations, `[E, ...]`.
     """
     one: Policy = jax.tree.unflatten(tree, [x[0] for x in policy])
-
-    def act(key: jax.Array, number: jax.Array, step: jax.Array, seen: PyTree) -> jax.Array:
-        of_action = random_keys.action(random_keys.episode(key, number), step)
-        return one.act(jax.random.uniform(of_action, dtype=jnp.float32), seen)
-
-    of_environments = random_keys.environments(keys[0], at.shape[1])
-    numbers, steps = at
-    return jax.vmap(act)(of_environments, numbers, steps, observations)
+    return jax.vmap(one.act)(uniforms, observations)
 
 
 @jax.jit

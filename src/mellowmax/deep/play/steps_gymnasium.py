@@ -31,6 +31,8 @@ __all__ = ["GymnasiumSteps"]
 
 STEPS = 256
 """About how many steps a round of playing has."""
+CHUNK = 64
+"""For how many steps the random numbers are drawn at once: a call takes longer than the numbers."""
 NONE = -1
 """Stands for an action that has not been taken."""
 
@@ -167,6 +169,7 @@ class _Game:
         self.fleet, self.keys, self.steps = fleet, keys, steps
         self.max_steps, self.like = environment.max_steps, environment.observation
         self.number, self.actions = np.array(episode.number), np.array(episode.actions)
+        self.draws: Iterator[np.float32] = iter(())
         before = self.actions[0][self.actions[0] != NONE]
         self._begin()
         for action in before.tolist():  # those of a run that is resumed
@@ -184,8 +187,8 @@ class _Game:
         bout = _Bout(frequency)
         while len(bout.ended) < episodes and self.steps < steps:
             before = self.observation
-            at = np.array([self.steps, self.number[0], self.length], np.int32)
-            action = int(np.asarray(_act(*flat, self.keys, at, before))[0])
+            choice = _act(*flat, np.int32(self.steps), self._uniform(), before)
+            action = int(np.asarray(choice)[0])
             reward, terminated, truncated = self._step(action)
             bout.steps.append((before, action, reward, terminated, self.observation))
             self.steps += 1
@@ -197,9 +200,18 @@ class _Game:
                 break
         return bout
 
+    def _uniform(self) -> np.float32:
+        """The uniform random number that chooses the next action."""
+        if (uniform := next(self.draws, None)) is None:
+            first = np.array([self.number[0], self.length], np.int32)
+            self.draws = iter(np.asarray(_draws(self.keys, first)))
+            uniform = next(self.draws)
+        return uniform
+
     def _begin(self) -> None:
         self.actions[:] = NONE
         self.length, self.reward = 0, 0.0
+        self.draws = iter(())
         seeds = np.asarray(random_keys.seeds(_episode_keys(self.keys, self.number), 1))
         self.observation = in_arrays(self.like, self.fleet.reset(seed=seeds[0])[0])
 
@@ -216,13 +228,24 @@ class _Game:
 _episode_keys = jax.jit(jax.vmap(random_keys.episode))
 
 
+@jax.jit
+def _draws(keys: jax.Array, first: jax.Array) -> jax.Array:
+    """Uniform random numbers for some steps of an episode, `[CHUNK]`.
+
+    Args:
+        keys: the key of the run, with an axis of one lane first.
+        first: the number of the episode, and that of the first of the steps.
+    """
+    return random_keys.uniforms(random_keys.episode(keys[0], first[0]), first[1], CHUNK)
+
+
 @functools.partial(jax.jit, static_argnums=0)
 def _act(
     tree: jax.tree_util.PyTreeDef,
     learner: list[jax.Array],
     learned: list[jax.Array],
-    keys: jax.Array,
-    at: jax.Array,
+    step: jax.Array,
+    uniform: jax.Array,
     observation: PyTree,
 ) -> jax.Array:
     """An action of a run, with an axis of one lane first.
@@ -231,16 +254,13 @@ def _act(
         tree: the first part of a `_Flat`.
         learner: its second part.
         learned: its third part.
-        keys: the key of the run.
-        at: how many steps the run has taken, the number of its episode, and how many steps that
-            has had.
+        step: how many steps the run has taken.
+        uniform: the random number that chooses.
         observation: the present observation.
     """
-    lane = (jax.tree.unflatten(tree, [*learner, *learned]), keys, observation)
-    (one, state), key, observation = jax.tree.map(lambda x: x[0], lane)
-    of_action = random_keys.action(random_keys.episode(key, at[1]), at[2])
-    uniform = jax.random.uniform(of_action, dtype=jnp.float32)
-    action: jax.Array = one.act(state.network, at[0], uniform, observation)
+    lane = (jax.tree.unflatten(tree, [*learner, *learned]), observation)
+    (one, state), observation = jax.tree.map(lambda x: x[0], lane)
+    action: jax.Array = one.act(state.network, step, uniform, observation)
     return action[None]
 
 
