@@ -13,7 +13,7 @@ import pytest
 from jax.sharding import Mesh
 
 from mellowmax import Boltzmann, EpsilonGreedy, LogSumExp, Max, Mellowmax
-from mellowmax.mdp import MDP, chain, garnet, two_state
+from mellowmax.mdp import MDP, chain, garnet, grid_world, two_state
 from mellowmax.planning import NotConvergedError, Status, evaluate, solve
 
 S, A = 4, 3
@@ -331,3 +331,21 @@ FOREVER = "`mdp` must go on forever for an average reward"
 def test_what_has_no_average_reward(call, message):
     with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}$"):
         call()
+
+
+def test_a_reward_far_away_is_found_by_newton():
+    """One reward on a grid, after which it starts again: all actions tie until values get there."""
+    grid = grid_world((30, 30), walls=0.1, seed=0)
+    over, ends = grid.terminal, grid.successors == grid.n_states
+    leads = np.where(over[:, None, None] | ends, 0, grid.successors)
+    first = np.eye(1, grid.n_branches)[0]
+    probabilities = np.where(over[:, None, None], first, grid.probabilities)
+    mdp = MDP(leads, probabilities, np.repeat(over[:, None] * 1.0, grid.n_actions, 1), 0.9)
+    solution = solve(mdp, Max(), average=True)
+    assert solution.method == "newton"
+    transitions, _ = mdp.to_numpy()
+    along = transitions[np.arange(mdp.n_states), solution.q.argmax(1)]
+    along[over] = 0.0
+    steps = np.linalg.solve(np.eye(mdp.n_states) - along, np.ones(mdp.n_states))
+    assert solution.gain == pytest.approx(1 / steps[0], abs=solution.error_bound)
+    assert solution.suboptimality_bound < 1e-7

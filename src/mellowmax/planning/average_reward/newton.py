@@ -18,7 +18,9 @@ rate at which the chain forgets where it began.
 
 The first steps have a larger `e`. If weights come to several sets of states for good, `g` is
 different in each, and `d` is larger the smaller `e` is. Then the next weights leave the sets that
-earn less, if they can; a very large `d` would drown the other differences of the values.
+earn less, if they can; a very large `d` would drown the other differences of the values. So `e`
+gets smaller only when the steps have come to what is best with those ends. Where a reward is far
+away, weights take many steps to find it.
 
 For convex operators, such as the maximum and mellowmax, and for concave ones the steps converge if
 the systems are solved well enough. Whatever comes out, its bounds follow from one sweep, as
@@ -46,8 +48,13 @@ from .sweeps import half_range
 __all__ = ["Newton"]
 
 FIRST_END, LAST_END = 1e-2, 1e-10
-"""The probability `e` of an end in the first step, and in later ones. After each it is a tenth of
-what it was. With the last one, rounding leaves 6 digits of `d`."""
+"""The probability `e` of an end in the first step, and the least one. It becomes a tenth of what it
+was when the steps have settled. With the last one, rounding leaves 6 digits of `d`."""
+SETTLED = 2.0
+"""Values that are exact but for the ends change by `e` times half their range. Steps have settled
+if the change is no more than this many times that."""
+LEFT = 1e-4
+"""What a solution may leave of the right side: more than that grows with `1 / e`."""
 ASTRAY = 1e6
 """A step has gone astray if it makes the change this many times as large as the smallest so far."""
 
@@ -113,9 +120,8 @@ def _steps(
         weights = softmax.gradient(last.q, axis=model.axis, where=model.allowed)
         change = last.change - (last.change.max() + last.change.min()) / 2
         system = form.factors((1 - last.end) * np.asarray(weights))
-        x = state.x + system.solve(change)
-        end = max(last.end / 10, LAST_END)
-        return _swept(model, softmax, state, x - (x.max() + x.min()) / 2, last.least, end)
+        x = state.x + system.solve(change, left=LEFT)
+        return _swept(model, softmax, state, x - (x.max() + x.min()) / 2, last.least, last.end)
 
     return repeat(step, state, tolerance, limit, large=False, check=_no_check)
 
@@ -128,6 +134,8 @@ def _swept(
     change: Any = values(model, softmax, q) - x
     left = float(half_range(x, change))
     best = x if left < least else state.memory.best
+    if left <= SETTLED * end * np.ptp(x) / 2:
+        end = max(end / 10, LAST_END)
     memory = _LastSweep(q, change, best, min(left, least), end)
     return state._replace(x=x, memory=memory), left if left < ASTRAY * least else np.inf
 
