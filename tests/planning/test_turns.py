@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 
-from mellowmax import Mellowmax
+from mellowmax import Max, Mellowmax
 from mellowmax.mdp import MDP
 from mellowmax.planning import solve
 
@@ -60,3 +61,21 @@ def test_a_game_with_players_who_err():
         assert np.abs(solution.value - v).max() <= solution.error_bound + 1e-10
         earned = (solution.policy * solution.q).sum(1)
         np.testing.assert_allclose(earned, solution.value, rtol=0, atol=1e-8)
+
+
+def test_a_long_game_is_solved_in_few_steps():
+    """Neither player has a better answer; Newton's plain steps go round in circles here."""
+    states, rng = np.arange(300), np.random.default_rng(0)
+    first = rng.random(300) < 0.5
+    leads = (states[:, None, None] + np.array([-3, 0, 3])[:, None] + np.array([-1, 0, 1])) % 300
+    hills = np.sin(states * np.pi / 3)[:, None] - np.array([0.1, 0.0, 0.1])
+    game = MDP(leads, np.broadcast_to([0.25, 0.5, 0.25], leads.shape), hills, 0.999999)
+    solution = solve(game, Mellowmax(np.where(first, np.inf, -np.inf)))
+    assert solution.iterations <= 60
+    sign = np.where(first, 1.0, -1.0)[:, None]
+    best = np.arange(3) == (sign * solution.q).argmax(1)[:, None]
+    for free, softmax in ((first, Max()), (~first, Mellowmax(-np.inf))):
+        answered = dataclasses.replace(game, allowed=best | free[:, None])
+        answer = solve(answered, softmax)
+        most = answer.error_bound + solution.error_bound
+        assert np.abs(answer.value - solution.value).max() <= most < 0.1

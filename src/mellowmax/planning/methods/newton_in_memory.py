@@ -4,10 +4,18 @@ It is for one CPU. The steps are those of `newton`, but the linear system `(I - 
 with the factorised matrix (`linear`), in double precision, and nothing is compiled: a small model
 is solved in the time in which a program would be called.
 
-With an exact solution Newton's method converges from anywhere if the operator is convex or concave,
-as all here are but Boltzmann's. For any other, and where a solution is not exact, a step can lead
-away. So sweeps follow where it takes long: one after the first step of those, two after the second,
-and so on. Sweeps of a non-expansion converge, and so do steps with enough of them.
+With an exact solution Newton's method converges from anywhere if the operator is convex in all
+states or concave in all, as all here are but Boltzmann's. In a game some states are convex and
+others concave, and a step can lead away. So where it takes long, a step from `x` becomes the fixed
+point of the lesser of two sweeps (`_lesser`), `T` itself and its linear model at `x`: the linear
+one in convex states, `T` in concave ones. Newton's method finds it, as all are concave then. Where
+no weight is negative it is never above the fixed point of `T`, and never below a sweep from the
+step before, so that these steps converge. For maxima and minima that is the algorithm of Hoffman
+and Karp (1966), where one player answers the other.
+
+Where a solution is not exact a step can lead away all the same. So sweeps follow such steps: one
+after the first, two after the second, and so on. Sweeps of a non-expansion converge, and so do
+steps with enough of them.
 
 Some sweeps come before the first factorisation, as long as they mend the actions of a few states:
 in an inventory those at the edges, where each step would mend one more.
@@ -25,7 +33,7 @@ from jax.typing import ArrayLike
 
 from ..._typing import Floats, Integers
 from ...softmax import Max, Softmax
-from ..bellman import action_values
+from ..bellman import action_values, values
 from ..greedy import greedy_weights
 from ..linear import Form
 from ..loop import Check, Report, State, Steps, repeat
@@ -34,8 +42,10 @@ from .corrected_sweep import CorrectedSweeps, LastSweep, has_rounded, shifted, s
 
 __all__ = ["NewtonInMemory"]
 
-PATIENCE = 50
-"""Steps that no sweep follows. Few models under the maximum take so many."""
+PATIENCE = 20
+"""Steps that are plain, and that no sweep follows. Few models under the maximum take so many."""
+MOST_ANSWERS = 50
+"""The most steps to the lesser fixed point."""
 MOST_SWEEPS = 10
 """The most sweeps before the first step."""
 FEW = 1 / 8
@@ -91,6 +101,23 @@ def _weights(model: Model, softmax: Softmax, q: Any) -> Floats | Integers:
     return np.asarray(softmax.gradient(q, axis=model.axis, where=model.allowed))
 
 
+def _lesser(form: Form, model: Model, softmax: Softmax, state: State, tolerance: float) -> Any:
+    """The fixed point of the lesser of the sweep `T` and of its linear model at `x`."""
+    last: Any = state.memory
+    x, of_linear = state.x, np.asarray(softmax.gradient(last.q, axis=1, where=model.allowed))
+    for _ in range(MOST_ANSWERS):
+        q: Any = action_values(model, x)
+        linear = state.x + last.change + (of_linear * (q - last.q)).sum(1)
+        exact: Any = values(model, softmax, q)
+        change = np.minimum(linear, exact) - x
+        if not np.abs(change).max() > tolerance:
+            break
+        weights = np.asarray(softmax.gradient(q, axis=1, where=model.allowed))
+        chosen = np.where((linear < exact)[:, None], of_linear, weights)
+        x = x + form.factors(chosen).solve(change)
+    return x
+
+
 def _steps(
     form: Form,
     model: Model,
@@ -106,7 +133,11 @@ def _steps(
         last: LastSweep = state.memory
         steps = int(last.summary.slow) + 1
         change: Any = last.change  # a NumPy array, as all are here
-        x: Any = state.x + form.factors(_weights(model, softmax, last.q)).solve(change)
+        x: Any
+        if steps <= PATIENCE:
+            x = state.x + form.factors(_weights(model, softmax, last.q)).solve(change)
+        else:
+            x = _lesser(form, model, softmax, state, float(np.asarray(tolerance)))
         for _ in range(steps - PATIENCE):
             state, _ = swept(model, softmax, state, x, action_values(model, x), np.inf, 0.0)
             x = shifted(model, state)
