@@ -2,10 +2,10 @@
 
 `make bench` runs it. Times are seconds of the processor. Each peer has an environment of its own,
 made on the first run in `build/bench`, which finds this library too: for each model a process times
-all the peer's methods, and ours before and after each of them. The best method counts. A solver
-gets `--limit` seconds for a model. `--peer NAME` and `--model NAME` restrict it; `--peer none`
-leaves our own times. Compiling is apart: the first solve of a process, with nothing kept and with
-what an earlier process has kept.
+all the peer's methods, and ours before and after each of them. The best method counts. A process
+gets `--limit` seconds of the processor for a model. `--peer NAME` and `--model NAME` restrict it;
+`--peer none` leaves our own times. Compiling is apart: the first solve of a process, with nothing
+kept and with what an earlier process has kept.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from models import BANDED_OR_GRIDS, MODELS, NEW
@@ -47,6 +48,12 @@ def saved(name):
     return path
 
 
+def spent(pid):
+    """The seconds of the processor that a process has used by now."""
+    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(ticks) for ticks in after_name[11:13]) / os.sysconf("SC_CLK_TCK")
+
+
 def run(command, limit, **environment):
     """The lines of JSON that a process has printed within the limit, and how it ended."""
     one_thread = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
@@ -58,13 +65,13 @@ def run(command, limit, **environment):
             stderr=error,
             env=own | one_thread | environment,
         )
-        try:
-            process.wait(limit)
-            why = ""
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            why = f"over {limit:g} s"
+        why = ""
+        while process.poll() is None:
+            time.sleep(0.1)
+            if spent(process.pid) > limit:
+                process.kill()
+                process.wait()
+                why = f"over {limit:g} s"
         out.seek(0)
         error.seek(0)
         said = error.read().strip().splitlines()

@@ -24,8 +24,8 @@ def modified(k):
 model.report(
     {
         "modified policy iteration, k=20": modified(20),
-        "policy iteration": lambda: ddp.policy_iteration().v,
         "modified policy iteration, k=100": modified(100),
+        "policy iteration": lambda: ddp.policy_iteration().v,
         "modified policy iteration, k=5": modified(5),
         "value iteration": lambda: ddp.value_iteration(**options).v,
     },
