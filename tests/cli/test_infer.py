@@ -125,7 +125,10 @@ def test_what_did_not_converge_is_said_and_written(here):
         (("model.npz", "short.csv", *GIVEN[2:]), "line 3 must have 2 values, got 1"),
         (("model.npz", "twice.csv", *GIVEN[2:]), "have a column once, got 'state' twice"),
         (("model.npz", "nameless.csv", *GIVEN[2:]), "every column must have a name"),
-        (("model.npz", "far.csv", *GIVEN[2:]), "3 must have one of the model's states, such as 0,"),
+        (
+            ("model.npz", "far.csv", *GIVEN[2:]),
+            "3 must have one of the model's states, such as '0',",
+        ),
         ((*GIVEN[:3], "seen.csv"), "line 3 is a second one for state 0 and action 1"),
         ((*GIVEN[:3], "partly.csv"), "it must have a line for state 1, got none"),
         ((*GIVEN[:3], "words.csv"), "line 2 must have a finite number for 'rocks', got 'many'"),

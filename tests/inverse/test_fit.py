@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from mellowmax import Boltzmann, EpsilonGreedy, LogSumExp, Max, Mellowmax
+from mellowmax import Boltzmann, EpsilonGreedy, LogSumExp, Max, Mellowmax, Resmax
 from mellowmax.inverse import (
     Demonstrations,
     Demonstrator,
@@ -215,6 +215,9 @@ def test_no_fit_is_silent():
     )  # fmt: skip
     assert saddle.status == "saddle"
     assert np.isnan(saddle.standard_errors).all()
+    # Where actions tie, the policy of resmax has a kink, at which its mean slope is 0.
+    kink = fit(mdp, seen, Linear(features), Resmax(3.0), throw=False)
+    assert kink.status == "saddle"
 
 
 def test_a_fit_says_where_it_is_at_a_fold():

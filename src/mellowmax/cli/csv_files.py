@@ -65,7 +65,7 @@ class CsvTable:
     def _number(self, name: str, row: int, text: str, known: Mapping[str, int]) -> int:
         number = known.get(text)
         if number is None:
-            some = ", ".join(list(known)[:3])
+            some = ", ".join(map(shown, list(known)[:3]))
             rule = f"must have one of the model's {name}s, such as {some}"
             raise self.error(f"line {self.lines[row]} {rule}, got {shown(text)}")
         return number

@@ -272,7 +272,9 @@ class Climb:
             reason = "the likelihood rises for ever as the parameters grow; a `penalty` stops them"
         elif not step.concave or self._rises_aside(theta, at):
             status = FitStatus.SADDLE
-            reason = "the gradient vanishes where the likelihood is not at a maximum"
+            reason = (
+                "the gradient vanishes where the likelihood is not at a maximum; start elsewhere"
+            )
         return Ended(theta, at, status, reason, step.decrement, iterations)
 
     def _rises_aside(self, theta: Floats, at: Evaluation) -> bool:
@@ -281,9 +283,9 @@ class Climb:
         if not basis.shape[1]:
             return False
         values, directions = np.linalg.eigh(basis.T @ at.hessian @ basis)
-        if values[-1] <= 0:
-            return False
-        aside = ASIDE * max(1.0, float(np.abs(theta).max())) * basis @ directions[:, -1]
+        any_way = directions @ np.cos(1.0 + np.arange(len(values)))  # a kink has no curvature
+        steepest = directions[:, -1] if values[-1] > 0 else any_way / np.linalg.norm(any_way)
+        aside = ASIDE * max(1.0, float(np.abs(theta).max())) * basis @ steepest
         for way in (aside, -aside):
             there = self.evaluate(theta + way)
             if there.usable and there.value > at.value + 1e3 * NOISE * max(1.0, abs(at.value)):
