@@ -312,7 +312,15 @@ def test_wrong_arguments():
     for wrong, got in (([1.0], r"the shape \(1,\)"), (1.0, "one"), ([1.0, np.nan], "nan")):
         with pytest.raises(ValueError, match=f"`parameters` must be .*, got {got}"):
             log_likelihood(wrong, mdp, seen, reward, softmax)
-    error(ValueError, "`initial` must be finite", mdp, seen, reward, softmax, initial=[1.0, np.nan])
+    error(
+        ValueError,
+        "`initial` must be finite, got nan in parameter 1",
+        mdp,
+        seen,
+        reward,
+        softmax,
+        initial=[1.0, np.nan],
+    )
     error(ValueError, "where `reward` is a function, got a number", mdp, seen, lambda x: x, softmax)
     error(ValueError, "those of each of 2 MDPs, got 1", [mdp, mdp], seen, reward, softmax)
     error(

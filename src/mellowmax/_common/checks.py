@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Collection, Iterable, Sized
+from collections.abc import Collection, Iterable, Sequence, Sized
 from numbers import Real
 from pathlib import Path
 from types import UnionType
@@ -141,19 +141,25 @@ def mask(name: str, values: object, shape: Shape) -> Bools | None:
     return result
 
 
-def finite(name: str, values: Floats) -> None:
+AXES = ("state", "action", "branch")
+"""What the axes of an array count, in most arrays."""
+
+
+def finite(name: str, values: Floats, axes: Sequence[str] = AXES) -> None:
     """No infinity and no NaN."""
     bad: Bools = np.logical_not(np.isfinite(values))
-    raise_where(bad, f"`{name}` must be finite", values)
+    raise_where(bad, f"`{name}` must be finite", values, axes)
 
 
-def raise_where(bad: Bools, rule: str, values: npt.NDArray[Any]) -> None:
+def raise_where(
+    bad: Bools, rule: str, values: npt.NDArray[Any], axes: Sequence[str] = AXES
+) -> None:
     """Raise for the first bad entry: the rule, the value got, and where."""
     if bad.any():
         at = np.unravel_index(int(bad.argmax()), bad.shape)
-        names = ("state", "action", "branch")
-        place = ", ".join(f"{name} {int(i)}" for name, i in zip(names, at, strict=False))
-        raise ValueError(f"{rule}, got {values[at]:.10g} in {place}")
+        place = ", ".join(f"{axis} {int(i)}" for axis, i in zip(axes, at, strict=False))
+        where = f" in {place}" if place else ""
+        raise ValueError(f"{rule}, got {values[at]:.10g}{where}")
 
 
 def whole(name: str, value: object, least: int, most: int | None = None) -> int:

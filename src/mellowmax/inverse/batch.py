@@ -157,7 +157,7 @@ def fit_each(
     seen = _checked(counts, mdp)
     question = Question.of(reward, demonstrator, discount)
     start = checks.numbers("initial", initial)
-    checks.finite("initial", start)
+    checks.finite("initial", start, ["parameter"])
     names = names_of("initial", start.shape, reward, [mdp], more=question.more)
     question.check([mdp], len(names))
     keep_compiled_programs()

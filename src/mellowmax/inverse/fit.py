@@ -101,7 +101,7 @@ def fit(
     mdps, listed, environments = environments_of(mdp, demonstrations)
     question = Question.of(reward, demonstrator, discount)
     start = checks.numbers("initial", initial)
-    checks.finite("initial", start)
+    checks.finite("initial", start, ["parameter"])
     names = names_of("initial", start.shape, reward, mdps, more=question.more)
     question.check(mdps, len(names))
     weight = checks.numbers("penalty", penalty)

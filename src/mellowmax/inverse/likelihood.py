@@ -213,7 +213,7 @@ def log_likelihood(
     question = Question.of(reward, demonstrator, discount)
     if not isinstance(parameters, jax.core.Tracer):
         parameters = checks.numbers("parameters", parameters)
-        checks.finite("parameters", parameters)
+        checks.finite("parameters", parameters, ["parameter"])
     names = names_of("parameters", parameters.shape, reward, mdps, more=question.more)
     if parameters.ndim != 1:
         raise ValueError(f"`parameters` must be {len(names)} numbers, got one")

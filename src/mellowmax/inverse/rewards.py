@@ -40,7 +40,7 @@ class Linear:
         if given.ndim not in (2, 3) or not given.size:
             rule = "`features` must have the shape (states, k) or (states, actions, k)"
             raise ValueError(f"{rule}, got {given.shape}")
-        checks.finite("features", given)
+        checks.finite("features", given, (*("state", "action")[: given.ndim - 1], "feature"))
         k = given.shape[-1]
         if names is None:
             names = [f"parameter {i}" for i in range(k)]

@@ -72,7 +72,7 @@ class Zurcher:
             [1.582 0.639]
         """
         theta = checks.numbers("parameters", parameters)
-        checks.finite("parameters", theta)
+        checks.finite("parameters", theta, ["parameter"])
         if theta.shape != (2,):
             raise ValueError(f"`parameters` must be the 2 estimates, got the shape {theta.shape}")
         return _errors(self, theta, LogSumExp(1.0) if demonstrator is None else demonstrator)
