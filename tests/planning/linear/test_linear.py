@@ -125,7 +125,8 @@ def test_a_sweep_is_gauss_seidels(rng, monkeypatch):
     for kernel in (gauss_seidel.rows_in_place, lambda: None):
         monkeypatch.setattr(gauss_seidel, "rows_in_place", kernel)
         factors = swept_form(mdp).factors(np.full((14, 3), 1 / 3))
-        np.testing.assert_allclose(factors.swept(b), expected, atol=1e-13)
+        swept = factors.up(factors.down(b * factors.inverse))
+        np.testing.assert_allclose(swept, expected, atol=1e-13)
 
 
 def test_branches_that_lead_to_the_same_state_are_one_entry():
@@ -202,11 +203,11 @@ def test_sweeps_mend_the_edges_before_the_first_factorisation(monkeypatch):
 def test_bicgstab_does_not_go_astray():
     """It gives back the right side where it cannot do better."""
     zero, b = np.zeros((2, 2)), np.array([1.0, 2.0])
-    x, done = gauss_seidel.bicgstab(lambda x: zero @ x, lambda r: r, b, 1e-2, 10)
+    x, done = gauss_seidel.bicgstab(lambda x: zero @ x, b, 1e-2, 10)
     assert not done
     assert np.array_equal(x, np.zeros(2)) or np.array_equal(x, b)
     rotation = np.array([[0.0, 1.0], [-1.0, 0.0]])  # on which it breaks down
-    x, done = gauss_seidel.bicgstab(lambda x: rotation @ x, lambda r: r, b, 1e-2, 10)
+    x, done = gauss_seidel.bicgstab(lambda x: rotation @ x, b, 1e-2, 10)
     assert np.abs(b - rotation @ x).max() <= np.abs(b - rotation @ b).max()
     form = swept_form(garnet(500, 3, 5, 0, discount=0.999)).if_nearly_exact()
     factors = form.factors(np.full((500, 3), 1 / 3))

@@ -7,6 +7,11 @@ whose states lead upwards only, such as life cycles, and those that lead down fr
 such as replacement; for others it is a preconditioner of BiCGSTAB (van der Vorst 1992). The
 branches of all actions that lead from a state to the same one are one entry of the matrix.
 
+With the rows scaled to a diagonal of 1, the matrix is `I - L - U` with triangles `L` and `U`, and
+the unknowns are `y = (I - U) x`. As `I - L - U = (I - L) + (I - U) - I`, the product that BiCGSTAB
+needs is `x + (I - L)^-1 (y - x)` with `x = (I - U)^-1 y`: a sweep down and one up, and no product
+with the matrix itself (Eisenstat 1981).
+
 **The sweep itself.** The entries of a triangle have to be taken one after the other. SciPy has no
 public function for that which is fast: `spsolve_triangular` and SuperLU's triangles take two to
 three times as long to solve, and SuperLU ten times as long to set up. XLA takes a hundred times as
@@ -132,8 +137,8 @@ class Sweeps:
         diagonal[pattern.rows[pattern.diagonal]] -= values[pattern.diagonal]
         self.inverse = 1 / diagonal
         scaled = values * self.inverse[pattern.rows]
-        self.down = _sweep(pattern.lower, scaled)
-        self.up = _sweep(pattern.upper, scaled)
+        self._go_down = _sweep(pattern.lower, scaled)
+        self._go_up = _sweep(pattern.upper, scaled)
 
     def solve(self, b: Floats, transposed: bool = False, left: float = LEFT) -> Floats:
         """`x` with `(I - J) x = b`, up to a residual that is a small part of `b`.
@@ -143,22 +148,27 @@ class Sweeps:
         """
         if transposed:
             return self._transposed.solve(b, left=left)
-        x, done = bicgstab(self.product, self.swept, b, left, self.most_steps)
+        y, done = bicgstab(self.between, self.down(b * self.inverse), left, self.most_steps)
         if not done and self.most_steps < MOST_STEPS:
             raise SlowError
+        return self.up(y)
+
+    def down(self, b: Floats) -> Floats:
+        """`(I - L)^-1 b`, by a sweep through the states."""
+        x = b.copy()
+        self._go_down(x)
         return x
 
-    def product(self, x: Floats) -> Floats:
-        """`(I - J) x`."""
-        return x - self.matrix @ x
-
-    def swept(self, b: Floats) -> Floats:
-        """What a symmetric sweep makes of `b`, from 0."""
-        x = b * self.inverse
-        self.down(x)
-        backwards = x[::-1].copy()
-        self.up(backwards)
+    def up(self, b: Floats) -> Floats:
+        """`(I - U)^-1 b`, by a sweep back."""
+        backwards = b[::-1].copy()
+        self._go_up(backwards)
         return backwards[::-1]
+
+    def between(self, y: Floats) -> Floats:
+        """`(I - L)^-1 (I - L - U) (I - U)^-1 y`, the product between a sweep down and one up."""
+        x = self.up(y)
+        return x + self.down(y - x)
 
     @functools.cached_property
     def _transposed(self) -> Sweeps:
@@ -185,13 +195,9 @@ def _sweep(triangle: Triangle, values: Floats) -> Callable[[Floats], object]:
 
 
 def bicgstab(
-    product: Callable[[Floats], Floats],
-    preconditioned: Callable[[Floats], Floats],
-    b: Floats,
-    left: float,
-    most_steps: int,
+    product: Callable[[Floats], Floats], b: Floats, left: float, most_steps: int
 ) -> tuple[Floats, bool]:
-    """BiCGSTAB, preconditioned from the right; and whether it leaves as little of `b` as asked.
+    """BiCGSTAB's solution, and whether it leaves as little of `b` as asked.
 
     If it has gone astray, `b` itself is the solution that is returned.
     """
@@ -204,14 +210,12 @@ def bicgstab(
             break
         rho, before = _dot(b, r), rho
         p = r + _ratio(rho, before) * _ratio(alpha, omega) * (p - omega * v)
-        along = preconditioned(p)
-        v = product(along)
+        v = product(p)
         alpha = _ratio(rho, _dot(b, v))
         s = r - alpha * v
-        across = preconditioned(s)
-        t = product(across)
+        t = product(s)
         omega = _ratio(_dot(t, s), _dot(t, t))
-        x = x + alpha * along + omega * across
+        x = x + alpha * p + omega * s
         r = s - omega * t
         rest = _dot(r, r)
     return (x if rest <= size else b), bool(rest <= target)
