@@ -12,6 +12,9 @@ start. Several threads spin while they wait for each other, ten times as long as
 Tracing makes many small objects, and Python would look for garbage among millions of them again
 and again. So it looks more seldom, and not among those that were there before the first test.
 
+pytest-xdist gives all tests of a file to one process. All files on the lander or on inverse
+reinforcement learning go to one, too: their programs are shared, and take seconds to compile.
+
 pytest imports a module such as `mellowmax/planning/solve.py` for its examples. Where that comes
 before the import of its package, the module takes the place of the function of the same name.
 """
@@ -23,6 +26,8 @@ import importlib.util
 import mmap
 import os
 from pathlib import Path
+
+import pytest
 
 
 def _xla_has(flag: str) -> bool:
@@ -67,6 +72,25 @@ collect_ignore = (
     [] if importlib.util.find_spec("torch") else ["src/mellowmax/torch.py", "docs/howto/pytorch.md"]
 )
 """Examples with PyTorch, where it is not installed."""
+
+
+SHARING = ("lunar_lander", "inverse")
+"""Parts of the names of files whose tests share programs that take long to compile."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """With `--dist loadfile`, let one process have all files that share programs."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Sharing(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return next((part for part in SHARING if part in file), file)
+
+    return Sharing(config, log)
 
 
 def pytest_collection_finish() -> None:

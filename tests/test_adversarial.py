@@ -145,6 +145,11 @@ def precisions(library, n):
     return {1: ("float64",), 2: ("float32",), 4: (), 18: ("float32",), 64: ("float64",)}[n]
 
 
+RELEASE = pytest.mark.release
+LONG = [("jax", 1), ("jax", 18)]
+"""Batches that are left to release tests: each takes seconds to compile, as two others do."""
+
+
 @functools.partial(jax.jit, compiler_options=AS_USERS)
 def compiled(q, omega):
     return mm.mellowmax_policy(q, omega), mm.mellowmax(q, omega)
@@ -153,7 +158,7 @@ def compiled(q, omega):
 @pytest.mark.parametrize(
     ("library", "n", "dtype"),
     [
-        (library, n, dtype)
+        pytest.param(library, n, dtype, marks=RELEASE if (library, n) in LONG else ())
         for library in LIBRARY_NAMES
         for n in (1, 2, 4, 18, 64)
         for dtype in precisions(library, n)
@@ -231,7 +236,6 @@ BOTH = {"numpy": value_and_policy}
 if importlib.util.find_spec("torch"):
     from_numpy = importlib.import_module("torch").from_numpy
     BOTH["torch"] = lambda q, omega: value_and_policy(from_numpy(q), omega)
-JAX_TOO = BOTH | {"jax": jax.jit(value_and_policy)}
 MANY = (1, 2, 3, 9, 17, 20, 64, 257, 1000, 30_000)
 
 
@@ -254,20 +258,30 @@ def check_sums(q, omega, functions):
             assert np.all(np.abs(earned) <= 64 * eps * range_[part]), library
 
 
-@pytest.mark.parametrize(
-    ("n", "dtype"), [(n, dtype) for n in MANY for dtype in ("float32", "float64")]
-)
-def test_many_actions_lose_no_digits_alone_or_in_a_batch(n, dtype):
+def where_sums_drift(n, dtype):
     """Random values, one best among ties, and clusters: where sums one by one drift.
 
-    They drift by the number of actions, in units of the dtype's rounding. So JAX, which compiles
-    for each of them, has one dtype for a number of actions, and the other for the next.
+    They drift by the number of actions, in units of the dtype's rounding.
     """
     rng = np.random.default_rng(n)
     best = np.arange(n) == 0
     kinds = [rng.normal(size=n), best, 100 + 0.125 * rng.integers(0, 3, size=n)]
-    in_jax = dtype == ("float64", "float32")[MANY.index(n) % 2]
-    check_sums(np.stack(kinds * 3).astype(dtype), 5.0, JAX_TOO if in_jax else BOTH)
+    return np.stack(kinds * 3).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", MANY)
+def test_many_actions_lose_no_digits_alone_or_in_a_batch(n, dtype):
+    check_sums(where_sums_drift(n, dtype), 5.0, BOTH)
+
+
+@pytest.mark.parametrize(
+    "n", [pytest.param(n, marks=RELEASE if i % 3 else ()) for i, n in enumerate(MANY)]
+)
+def test_many_actions_lose_no_digits_in_jax(n):
+    """JAX compiles for each number of actions, so each has one of the dtypes, in turn."""
+    dtype = ("float64", "float32")[MANY.index(n) % 2]
+    check_sums(where_sums_drift(n, dtype), 5.0, {"jax": jax.jit(value_and_policy)})
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

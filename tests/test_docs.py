@@ -266,12 +266,13 @@ def test_every_file_that_is_named_is_there():
     there |= {path.name for path in ROOT.iterdir()}
     there |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "src").rglob("*.css")}
     ends = {"/".join(name.split("/")[i:]) for name in there for i in range(name.count("/") + 1)}
+    known = ends | WRITTEN_BY_USERS
     gone = {
         f"{path.relative_to(ROOT)}: {name}"
         for path in sources()
         for text in texts(path)
         for name in FILE_NAME.findall(text)
-        if name not in ends | WRITTEN_BY_USERS and not (path.parent / name).exists()
+        if name not in known and not (path.parent / name).exists()
     }
     assert not gone
 

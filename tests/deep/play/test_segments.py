@@ -10,6 +10,7 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from helpers.trainings import PPO, assert_same, ppo_on_cartpole, ppo_on_two_states
@@ -172,10 +173,9 @@ def test_a_segment_has_what_was_played_in_order(kind, last, max_steps, monkeypat
 
     monkeypatch.setattr(module, "learn", learn)
     monkeypatch.setattr(segments_functional, "SEGMENTS", 1)  # or some would be played in vain
-    jax.clear_caches()
-    learner = ppo(Boltzmann(1.0), environments=2, steps=4, **PPO["linear"])
+    own = optax.adam(1e-3)  # of this test alone, and so are the programs, which have this `learn`
+    learner = ppo(Boltzmann(1.0), optimiser=own, environments=2, steps=4, **PPO["linear"])
     result = train(learner, environment, steps=24, **options)
-    jax.clear_caches()
     before, _, reward, terminated, after, ended = (
         np.concatenate(x).T[0] if np.ndim(x[0]) == 3 else np.concatenate(x).T
         for x in zip(*seen, strict=True)

@@ -120,14 +120,14 @@ def step(key: jax.Array, state: jax.Array, action: ArrayLike, params: Params) ->
         number of steps.
 
     Examples:
-        The rewards of a thousand landers. Only their shape is computed here, since compiling takes
-        a while:
+        A thousand ways to fire the main engine. Only the shape of their rewards is computed here,
+        since compiling takes a while:
 
         >>> import jax
-        >>> keys = jax.random.split(jax.random.key(0), 1000)
-        >>> states = jax.eval_shape(jax.vmap(reset, (0, None)), keys, params())
-        >>> many = jax.vmap(step, (0, 0, None, None))
-        >>> jax.eval_shape(many, keys, states, 2, params()).reward.shape
+        >>> state = jax.eval_shape(reset, jax.random.key(0), params())
+        >>> keys = jax.random.split(jax.random.key(1), 1000)
+        >>> many = jax.vmap(step, (0, None, None, None))
+        >>> jax.eval_shape(many, keys, state, 2, params()).reward.shape
         (1000,)
     """
     noise = dispersion(key)
