@@ -27,7 +27,7 @@ from mellowmax.planning.any_solution import read_fields
 LONGEST = 1000
 """Characters of an error."""
 RESUMED = {
-    "reinforce": ("--batch", 2, "--episodes", 4),
+    "reinforce": ("--softmax", "boltzmann", "--batch", 2, "--episodes", 4),  # quickly compiled
     "dqn": ("--capacity", 32, "--minibatch", 4, "--learning-starts", 8, "--hidden", 8),
 }
 """The trainings whose checkpoints are changed, and which are resumed from them."""

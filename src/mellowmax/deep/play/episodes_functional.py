@@ -151,7 +151,7 @@ additional ones stay empty, and with fewer, the slowest run waits for a slot. Fe
 accelerator as long as some thousands. Where there are many, each one counts: an empty slot costs as
 much as another, and smaller groups leave fewer slots empty while their lanes wait to learn."""
 MANY_EPISODES = 65536
-"""With so many episodes in all batches, an accelerator has no room for empty slots."""
+"""With this many episodes in all batches, an accelerator has no room for empty slots."""
 
 
 class _Slots(NamedTuple):
