@@ -23,7 +23,7 @@ CONFIGS = {
     ),
     "table1": dataclasses.replace(
         table1.SCALES["quick"],
-        rates=300,
+        rates=200,
         parameters=(3.0, 10.0),
         discounts=(0.9, 0.98),
         exponents=DELTAS,
