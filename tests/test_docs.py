@@ -51,6 +51,7 @@ FILE_NAME = re.compile(r"(?<![\w/.*-])(?:[\w.-]+/)*[\w-]+\.(?:py|md|css|toml|yml
 INSIDE = {
     *("cli", "environments"),  # commands; what has a section for each module
     *("environments.initial_states", "environments.render", "environments.render_modes"),
+    "environments.step",
 }
 """Modules that users do not import from."""
 WRITTEN_BY_USERS = {"report.md"}

@@ -16,7 +16,6 @@ References:
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +24,7 @@ import numpy as np
 from .._common import checks
 from .._common.pytrees import pytree
 from .._typing import ArrayLike
+from .step import Step
 
 __all__ = ["MAX_STEPS", "Params", "Step", "observe", "params", "reset", "step"]
 
@@ -49,14 +49,6 @@ class Params:
     def n_actions(self) -> int:
         """How many actions there are."""
         return 3
-
-
-class Step(NamedTuple):
-    """The result of a step."""
-
-    state: jax.Array
-    reward: jax.Array
-    terminated: jax.Array
 
 
 def params(*, force: float = 0.001) -> Params:

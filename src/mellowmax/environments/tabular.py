@@ -18,7 +18,7 @@ Numbers are float32, so the probabilities have an error of up to 6e-8.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from .._common.pytrees import pytree
 from .._typing import ArrayLike, Floats, Scalar
 from ..mdp import MDP
 from .initial_states import initial_states
+from .step import Step
 
 with needed_by("mellowmax.environments.tabular", "jax"):
     import jax
@@ -87,14 +88,6 @@ class Params:
         return (
             f"Params(states={self.n_states}, actions={self.n_actions}, starts={len(self.starts)})"
         )
-
-
-class Step(NamedTuple):
-    """The result of a step."""
-
-    state: jax.Array
-    reward: jax.Array
-    terminated: jax.Array
 
 
 def params(mdp: MDP, *, start: ArrayLike | None = None) -> Params:

@@ -78,7 +78,7 @@ class Question(NamedTuple):
         return callable(self.demonstrator) or callable(self.discount)
 
     def check(self, mdps: Sequence[MDP], parameters: int) -> None:
-        """Raise unless the functions give what they should for so many parameters.
+        """Raise unless the functions give what they should for this many parameters.
 
         Raises:
             TypeError: for a function that gives something else.

@@ -25,7 +25,7 @@ from .transitions import rows_of, states_of
 __all__ = ["Banded"]
 
 NARROW, WIDEST = 40, 128
-"""A matrix with at most so many diagonals, besides the main one, is taken as banded. One with more
+"""A matrix with at most this many diagonals, besides the main one, is banded. One with more
 is, up to the second number, if it has at least one entry in `SPARSE` places of its band."""
 SPARSE = 8
 

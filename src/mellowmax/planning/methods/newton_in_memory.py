@@ -43,7 +43,7 @@ from .corrected_sweep import CorrectedSweeps, LastSweep, has_rounded, shifted, s
 __all__ = ["NewtonInMemory"]
 
 PATIENCE = 20
-"""Steps that are plain, and that no sweep follows. Few models under the maximum take so many."""
+"""Steps that are plain, and that no sweep follows. Few models under the maximum take as many."""
 MOST_ANSWERS = 50
 """The most steps to the lesser fixed point."""
 MOST_SWEEPS = 10
