@@ -345,13 +345,13 @@ def test_help_has_an_example_and_the_defaults_of_the_library():
     assert done.exit_code == 0
     assert "Example: mellowmax train CartPole-v1 --algorithm dqn" in done.stdout
     text = re.sub(r"\s+", " ", done.stdout)
+    none = {"target": "no target network", "munchausen": "none", "temperature": "tuned"}
+    none["value_clip"] = "as --clip"
     for algorithm, names in command.ALGORITHMS.items():
         parameters = inspect.signature(getattr(deep, algorithm)).parameters
         for name in names:
-            words = {"None": "no target network", "True": "yes", "False": "no"}
-            words |= {"None": "tuned"} if name == "temperature" else {}
             default = str(parameters[command.OPTIONS.get(name, name)].default)
-            default = words.get(default, default)
+            default = {"True": "yes", "False": "no", "None": none.get(name)}.get(default, default)
             flag = f"--{name.replace('_', '-')} "
             assert re.search(rf"{flag}[^\]]*\[default: \({re.escape(default)}\)\]", text), name
         made = getattr(deep, algorithm)(Mellowmax(5.0))

@@ -156,6 +156,30 @@ def test_an_update_is_the_one_of_paper_and_pencil(rng):
     assert learned.updates == 1
 
 
+def test_the_critic_moves_as_far_as_its_clip_allows(rng):
+    """In many small steps: to the least squares of the targets, or not half as far."""
+    segment = segment_of(rng)
+    x = np.asarray(segment.steps.observation, np.float64).reshape(-1, 4)
+    x = np.column_stack([x, np.ones(len(x))])
+    moved = {}
+    for limit in (np.inf, 0.05, None):
+        learner = ppo(Boltzmann(1.0), 0.2, discount=0.0, environments=ENVIRONMENTS, steps=STEPS,
+                      epochs=200, minibatches=1, clip=0.05, value=1.0, value_clip=limit,
+                      optimiser=optax.identity(), **PPO["linear"])  # fmt: skip
+        state = learner.init(jax.random.key(0), 4, 3)
+        learned = update(learner, state, segment, jax.random.key(1))
+        before, after = (
+            x @ np.append(np.asarray(y.weight), y.bias)
+            for y in (state.critic.layers[0], learned.critic.layers[0])
+        )
+        moved[limit] = np.abs(after - before).mean(), after
+    reward = np.asarray(segment.steps.reward, np.float64).reshape(-1)  # the discount is 0
+    best = x @ np.linalg.lstsq(x, reward)[0]
+    np.testing.assert_allclose(moved[np.inf][1], best, atol=1e-4)
+    assert 2 * moved[0.05][0] < moved[np.inf][0]
+    assert moved[None][0] == moved[0.05][0]
+
+
 def test_an_epoch_has_every_step_once_in_an_order_of_its_own(rng):
     """In small steps the critic moves as far by all minibatches as by all steps in one.
 
@@ -331,6 +355,7 @@ def test_the_policy_is_read_back_and_described(learn, tmp_path):
     [
         (ppo(Mellowmax(1.0), 0.01, **PPO["small"]), "`softmax` was 'Boltzmann' and is 'Mellowmax'"),
         (ppo(Boltzmann(1.0), 0.01, **PPO["small"], clip=0.1), "`clip` was 0.2 and is 0.1$"),
+        (ppo(Boltzmann(1.0), 0.01, **PPO["small"], value_clip=9), ".*value_clip"),
         (ppo(Boltzmann(1.0), 0.01, **PPO["small"] | {"epochs": 3}), "`epochs` was 2 and is 3$"),
         (reinforce(Boltzmann(1.0), 0.01), ".*`algorithm` was 'ppo' and is 'reinforce'"),
     ],
@@ -366,6 +391,7 @@ def test_what_diverges_is_said_and_can_still_be_read(learn, tmp_path):
         ({"trace": 1.1}, "`trace` must be in [0, 1], got 1.1"),
         ({"clip": -0.1}, "`clip` must be in [0, inf], got -0.1"),
         ({"entropy": -1.0}, "`entropy` must be in [0, inf], got -1.0"),
+        ({"value_clip": -1.0}, "`value_clip` must be in [0, inf], got -1.0"),
         ({"environments": 0}, "`environments` must be a whole number of at least 1, got 0"),
         ({"steps": 1.5}, "`steps` must be a whole number of at least 1, got 1.5"),
         ({"epochs": 0}, "`epochs` must be a whole number of at least 1, got 0"),

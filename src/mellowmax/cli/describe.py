@@ -242,7 +242,8 @@ def _rows_of_learner(
     if text.get("algorithm") == "ppo":
         size = f"{text['steps']} steps of {text['environments']} environments"
         often = f"{text['epochs']} epochs in {text['minibatches']} minibatches"
-        weights = [f"{name} {_listed(numbers[name])}" for name in ("clip", "entropy", "value")]
+        names = ("clip", "entropy", "value", "value_clip")
+        weights = [f"{name} {_listed(numbers[name])}" for name in names if name in numbers]
         return [
             ("segment", f"{size}, {often}"),
             ("advantages", f"generalised, trace {_listed(numbers['trace'])}"),

@@ -83,6 +83,7 @@ ALGORITHMS = {
         "clip",
         "entropy",
         "value",
+        "value_clip",
     ),
 }
 """The options that not all algorithms have."""
@@ -228,6 +229,9 @@ def train(
     ] = None,
     entropy: Annotated[float | None, _option("ppo: the weight of the entropy.", "0.01")] = None,
     value: Annotated[float | None, _option("ppo: the weight of the critic's loss.", "0.5")] = None,
+    value_clip: Annotated[
+        float | None, _option("ppo: how far a prediction may move, inf for any way.", "as --clip")
+    ] = None,
     max_steps: MaxSteps = None,
     action_mask: ActionMask = None,
     workers: Workers = None,

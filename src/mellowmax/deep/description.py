@@ -68,6 +68,7 @@ NUMBERS = (
     "clip",
     "entropy",
     "value",
+    "value_clip",
     "temperature",
     "entropy_target",
     "averaging",

@@ -99,6 +99,7 @@ class Ppo:
     minibatches: int = field(metadata=STATIC)
     network: MakeNetwork = field(metadata=STATIC)
     optimiser: optax.GradientTransformation = field(metadata=STATIC)
+    value_clip: jax.Array | float | None = None
 
     @property
     def batch(self) -> int:
@@ -179,9 +180,10 @@ class Ppo:
         centred = rows.advantage - rows.advantage.mean()
         advantage = centred / (jnp.sqrt((centred * centred).mean()) + TINY)
         value = jax.vmap(critic)(unmasked(rows.observation))[:, 0]
+        value_clip = self.clip if self.value_clip is None else self.value_clip
         return (
             -clipped_objective(ratio, advantage, self.clip)
-            + self.value * clipped_error(value, rows.value, rows.target, self.clip)
+            + self.value * clipped_error(value, rows.value, rows.target, value_clip)
             - self.entropy * entropy_of(jnp.exp(log_policy)).mean()
         )
 
@@ -240,6 +242,7 @@ def ppo(
     clip: ArrayLike = 0.2,
     entropy: ArrayLike = 0.01,
     value: ArrayLike = 0.5,
+    value_clip: ArrayLike | None = None,
     network: MakeNetwork = DEFAULT_NETWORK,
     optimiser: optax.GradientTransformation = CLIPPED_ADAM,
 ) -> Ppo:
@@ -257,10 +260,13 @@ def ppo(
         epochs: how often the minibatches go through all steps of a segment.
         minibatches: the number of minibatches of an epoch; they divide the steps of a segment in
             all environments evenly, into two steps or more.
-        clip: how far the probability of an action may move, as a share, and how far a prediction of
-            the critic, before what is gained by it does not count any more.
+        clip: how far the probability of an action may move, as a share, before what is gained by it
+            does not count any more.
         entropy: the weight of the policy's entropy, in nats, in what is maximised.
         value: the weight of the critic's loss, against that of the policy.
+        value_clip: how far a prediction of the critic may move before what is gained by it does not
+            count any more; infinity for any distance, None for `clip`. Returns of hundreds are
+            learned faster without this limit.
         network: a function of a key, the shapes of an observation (a tree of
             `jax.ShapeDtypeStruct`) and the number of outputs, which draws an Equinox module from
             one observation to its outputs. It draws the critic too, with one output.
@@ -294,6 +300,8 @@ def ppo(
     check_parameter("trace", trace, 0.0, 1.0)
     for name, number in {"clip": clip, "entropy": entropy, "value": value}.items():
         check_parameter(name, number, 0.0)
+    if value_clip is not None:
+        check_parameter("value_clip", value_clip, 0.0)
     check_draws(network)
     environments = checks.whole("environments", environments, 1)
     steps = checks.whole("steps", steps, 1)
@@ -322,6 +330,7 @@ def ppo(
         minibatches=minibatches,
         network=network,
         optimiser=optimiser,
+        value_clip=array(value_clip),
     )
     weights = functools.partial(_networks, example(network), jax.random.key(0), vector(2), 2)
     rate = learning_rate_for(optimiser, learning_rate, LEARNING_RATE, weights)
