@@ -248,7 +248,7 @@ def _starves_no_action(
 
 
 def _attains(softmax: Softmax, q: Floats) -> Finding:
-    """The largest difference of the value and what the policy earns, with allowance for rounding.
+    """How far the value is from what the policy earns, at most, beyond rounding.
 
     Rounding grows with the row: a difference tells if it is more than a billionth of the row's
     largest number.

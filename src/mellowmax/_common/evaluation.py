@@ -1,4 +1,4 @@
-"""What the functions named `evaluate` share: a check of tabular policies, and what they return."""
+"""What the functions named `evaluate` share: a check of policies, and what they return."""
 
 from __future__ import annotations
 

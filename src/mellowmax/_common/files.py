@@ -122,7 +122,7 @@ def check_output(
     source: str | Path | None = None,
     force: bool = False,
 ) -> None:
-    """Raise unless a file may be written: a new one, or one that was written by the same command.
+    """Raise unless a file may be written: it is new, or the same command wrote it.
 
     Args:
         name: of the argument, as the user typed it.

@@ -1,4 +1,4 @@
-"""The ids of our environments in Gymnasium, with classes as text so that none is imported here.
+"""The ids of our environments in Gymnasium, with their classes as text.
 
 Gymnasium has had no plugins since 1.0: a package is imported before its ids are known, or the id
 names the module, as in `gymnasium.make("mellowmax.environments:mellowmax/TwoState-v0")`.

@@ -1,4 +1,4 @@
-"""Arrays on disk: NumPy's `.npz` without pickle, with the kind of file and its version inside.
+"""Arrays in files: NumPy's `.npz` without pickle, with a kind and a version inside.
 
 A file is read by a schema. An array is read only if its kind and shape are those of the schema and
 its bytes are there: a file cannot make its reader take more memory than it holds. Its header is

@@ -1,4 +1,4 @@
-"""Calls that wait for a library to be imported: what it needs to know of us, without loading it.
+"""Calls that wait until a library is imported, to tell it of our types and functions.
 
 JAX must know that a softmax is a pytree, also one that was made before `import jax`; PyTorch must
 know an operator and functions of ours. To tell them at once would import them, which takes seconds,

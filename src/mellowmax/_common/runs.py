@@ -1,4 +1,4 @@
-"""The numbering of runs: a grid of settings, the same runs for each, and a key for every one.
+"""The numbering of runs: a grid of settings, with the same runs for each.
 
 A learner's parameters may be arrays. They broadcast to a grid of settings, and each setting has the
 same numbered runs. In a batch the runs stand in a row: all of the first setting, all of the second,

@@ -1,4 +1,4 @@
-"""What the operators and policies are made of: functions of independent rows of action values.
+"""What operators and policies are made of: functions of independent rows of values.
 
 From a caller's array to the result: `arguments` checks what was passed, `rows` makes rows
 `[rows, actions]` of it, a `RowFunction` (`row_function`) works through them in the way that suits

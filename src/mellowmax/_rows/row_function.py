@@ -1,4 +1,4 @@
-"""Functions of independent rows: how each library works through them and differentiates them.
+"""Functions of independent rows, worked through and differentiated in each library's way.
 
 NumPy takes a batch chunk by chunk, so that temporaries stay in cache and their memory is bounded.
 JAX compiles the same, and folds `vmap` into the rows; PyTorch gets an autograd function with the

@@ -1,4 +1,4 @@
-"""What commands share: errors in one sentence, exit codes, the choice of a softmax, rows of text.
+"""What commands share: errors in one sentence, exit codes, the choice of a softmax.
 
 The exit codes: 0 for what was asked for, 1 for a failure that is not the user's mistake, 2 for an
 argument that is wrong, 74 when a file or what is printed cannot be written (a full disk), 130 after

@@ -46,7 +46,7 @@ def read_demonstrations(path: Path, mdp: MDP) -> Demonstrations:
 
 
 def read_features(path: Path, mdp: MDP) -> Linear:
-    """The features of a state, or of a state and an action, a line, by the names in the first line.
+    """The features of states, or of states and actions; the first line has their names.
 
     States that are terminal and actions that cannot be taken may be missing.
 

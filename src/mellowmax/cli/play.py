@@ -1,4 +1,4 @@
-"""`mellowmax play`: the equilibria of a game under a softmax, and a picture of their branches."""
+"""`mellowmax play`: the equilibria of a game under a softmax, and their branches."""
 
 from __future__ import annotations
 

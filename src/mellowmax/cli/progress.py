@@ -1,4 +1,4 @@
-"""How long work shows its progress: a bar on a terminal, a line every five seconds elsewhere.
+"""Progress of long work: a bar on a terminal, a line every five seconds elsewhere.
 
 Both say the same text. It goes to stderr, so that stdout has the result alone.
 """

@@ -12,7 +12,7 @@ __all__ = ["Table", "column"]
 
 
 def column(heading: str, cells: Sequence[str], least: int) -> list[str]:
-    """The cells of a column below its heading, right-justified, two spaces from what is before it.
+    """The cells of a column below its heading, right-justified, after two spaces.
 
     Args:
         heading: of the column.

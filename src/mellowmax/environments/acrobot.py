@@ -1,4 +1,4 @@
-"""Gymnasium's Acrobot-v1 as pure JAX functions: two links hang from a joint and have to swing up.
+"""Gymnasium's Acrobot-v1 as pure JAX functions: two hanging links have to swing up.
 
     >>> import jax
     >>> from mellowmax.environments.acrobot import params, reset, step

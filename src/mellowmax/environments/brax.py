@@ -1,4 +1,4 @@
-"""Environments like brax's as functional environments, with a table of the actions to choose from.
+"""Environments like brax's as functional ones, with a table of actions to choose from.
 
 In brax and its like, `env.reset(key)` returns a state with `obs`, `reward` and `done`, and
 `env.step(state, action)` the next one. Their actions are vectors of numbers, so a number of an

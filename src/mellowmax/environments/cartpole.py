@@ -1,4 +1,4 @@
-"""Gymnasium's CartPole-v1 as pure JAX functions: a cart is pushed so that the pole on it stays up.
+"""Gymnasium's CartPole-v1 as pure JAX functions: a cart has to keep its pole upright.
 
     >>> import jax
     >>> from mellowmax.environments.cartpole import params, reset, step

@@ -1,4 +1,4 @@
-"""Gymnasium environments: any MDP, two MDPs of the paper with pictures, and the height of 2016.
+"""Gymnasium environments: any MDP, two MDPs of the paper, and the height of 2016.
 
 Nothing here imports JAX: environments may run in processes of their own, which then start quickly.
 """

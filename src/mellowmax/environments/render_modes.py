@@ -1,4 +1,4 @@
-"""What the Gymnasium environments share in rendering: the checks of `render_mode` and its errors.
+"""The checks of `render_mode` that our Gymnasium environments share, and their errors.
 
 The modules that use it have imported Gymnasium before, or raised an error if it is not installed.
 """

@@ -1,4 +1,4 @@
-"""What an item of the paper is: a figure or a table, cut into cells, with claims and a verdict.
+"""An item of the paper: a figure or a table, cut into cells, with claims and a verdict.
 
 An item is a folder of `items` whose `__init__` has the names of `Item`. Its work is cut into cells
 that do not depend on each other. A cell is made from its specification alone, which is plain data

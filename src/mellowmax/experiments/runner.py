@@ -1,4 +1,4 @@
-"""Running items: the missing cells first, then the tables, figures and verdicts they add up to.
+"""Running items: the missing cells first, then their tables, figures and verdicts.
 
     out/cells/<item>/...    finished cells, see `store`
     out/tables/...          one Parquet file for each table

@@ -1,4 +1,4 @@
-"""Games in normal form, played by softmax: quantal response equilibria and level-k (section 8).
+"""Games in normal form under a softmax: quantal response and level-k (section 8).
 
 >>> from mellowmax import Mellowmax
 >>> game = Game.from_arrays([[1, 1], [0, 1]], [[1, 1], [2, 1]])

@@ -22,7 +22,7 @@ import numpy as np
 from array_api_compat import is_jax_array
 
 from .._common.extras import needed_by
-from .._fixed_points.curve import SLACK
+from .._fixed_points.follow import SLACK
 from .._typing import ArrayLike, Bools, Floats, Integers
 from ..softmax import Softmax
 from .game import Profile, of_each_player

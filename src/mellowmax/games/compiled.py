@@ -1,4 +1,4 @@
-"""The principal equilibria of many games by one compiled program, for payoffs on an accelerator.
+"""The principal equilibria of many games by one compiled program, on an accelerator.
 
 The steps are those of `batch`, with the same tests. Here each lane takes a step at a time, all
 lanes at once, and the program runs by itself to the end: where a game has arrived, its lane stores
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._fixed_points.curve import SLACK
+from .._fixed_points.follow import SLACK
 from .._typing import Bools, Floats, Integers
 from ..softmax import Softmax
 from .steps import CORRECTIONS, ERROR, KINK, MOST_STEPS, SHORTEST

@@ -1,4 +1,4 @@
-"""Models of how people choose, fitted to how often they chose each action: maximum likelihood.
+"""Models of how people choose, fitted to their choices by maximum likelihood.
 
 A model of one parameter is searched over all of its range, in levels that are spaced like its
 logarithm where it is large, since a likelihood can have several maxima. Its interval has all

@@ -1,4 +1,4 @@
-"""What a game and a softmax make of action values: the map whose fixed points are equilibria.
+"""The responses to a profile, by a softmax: the map whose fixed points are equilibria.
 
 Each player has a value for each action, and plays the softmax's policy for them. The profile gives
 every action of every player an expected payoff, its new value: `F(v) = U(policy(v))`. A fixed point

@@ -7,7 +7,7 @@ __all__ = ["CORRECTIONS", "ERROR", "EXACT", "KINK", "MOST_STEPS", "SHORTEST"]
 SHORTEST = 1e-10
 """A game whose step must be shorter than this is given up."""
 KINK = 1e-6
-"""A step shorter than this may pass a corner, as in `_fixed_points.curve`."""
+"""A step shorter than this may pass a corner, as in `_fixed_points.follow`."""
 MOST_STEPS = 2000
 CORRECTIONS = 6
 """The most corrections of a step, by Newton's method: one that needs more is too long."""

@@ -4,8 +4,8 @@ Where the parameter is 0, no policy moves with the values: there is one equilibr
 where all actions are equally likely unless a prior says otherwise. From there a branch leads on,
 the principal one, and for nearly every game it tends to a Nash equilibrium as the parameter grows
 (McKelvey and Palfrey, 1995; Turocy, 2005). It can turn back at folds, which its arclength passes
-like any other point (`_fixed_points.curve`). In a game with symmetries other branches can cross it:
-then it goes straight on, and says where.
+like any other point (`_fixed_points.follow`). In a game with symmetries other branches can cross
+it: then it goes straight on, and says where.
 """
 
 from __future__ import annotations
@@ -16,19 +16,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._common import checks
-from .._fixed_points.curve import (
-    Curve,
-    Path,
-    Point,
-    Range,
-    Slope,
-    branch_crossings,
-    crossings,
-    follow,
-    with_folds,
-)
+from .._fixed_points.curve import Curve, Point, Range, Slope
+from .._fixed_points.follow import Path, follow
 from .._fixed_points.maps import read_only
 from .._fixed_points.newton import undamped_newton
+from .._fixed_points.special_points import branch_crossings, crossings, with_folds
 from .._typing import ArrayLike, Floats
 from .equilibrium import Equilibrium, Setting
 from .family import Family

@@ -1,4 +1,4 @@
-"""Tabular learning: SARSA, expected SARSA and Q-learning with any softmax, many runs at once."""
+"""Tabular learning: SARSA, expected SARSA and Q-learning with any softmax, in many runs."""
 
 from .._common.extras import needed_by
 

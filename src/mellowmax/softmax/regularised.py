@@ -1,4 +1,4 @@
-"""Softmaxes whose value has a bonus: the best that a policy can earn together with its bonus.
+"""Softmaxes whose value is the best that a policy can earn together with its bonus.
 
 The value is the largest `sum(p * q) + bonus(p)` over all policies `p`. The policy at which it is
 reached is the gradient of the value, so the value is a non-expansion: a mean of the moves of `q` is

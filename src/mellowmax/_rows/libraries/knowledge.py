@@ -1,4 +1,4 @@
-"""What is known about rows while they are only traced, as a part of the functions that see them.
+"""What is known about rows while they are traced, and their numbers are not there.
 
 Every formula gets the functions of a library, `xp`, as its first argument. What a traced program
 cannot ask of its numbers is told by an `xp` that knows it: that a formula is within a kernel for a

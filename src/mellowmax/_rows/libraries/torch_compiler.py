@@ -1,4 +1,4 @@
-"""What PyTorch's compilers see: operators and policies as formulas, and one search as a call.
+"""What PyTorch's compilers see: operators as formulas, and one search as a call.
 
 `torch.compile` reads Python code, and would stumble over that which makes rows of any caller's
 arguments. So each function is *allowed in its graph*: it is run with tensors that stand for

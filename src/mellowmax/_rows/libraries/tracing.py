@@ -63,7 +63,7 @@ def is_symbol(x: object) -> bool:
 
 
 def holds_numbers(x: torch.Tensor) -> bool:
-    """Are the numbers of a tensor there, and does nothing follow what is done with it but autograd?
+    """Has a tensor numbers, and does nothing but autograd follow what is done with it?
 
     Not so for `torch.compile`, `torch.export` and `make_fx`, for `torch.func`, for forward-mode
     derivatives, for a trace of `torch.jit`, and on the meta device.

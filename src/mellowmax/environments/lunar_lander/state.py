@@ -1,4 +1,4 @@
-"""The state of a lander, and what goes into a step and comes out of it: numbers in named tuples."""
+"""The state of a lander, the inputs of a step and its result, as named tuples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables that come with the package: the paper's own numbers, and what was measured once."""
+"""The tables of the package: the paper's own numbers, and what was measured once."""
 
 from __future__ import annotations
 

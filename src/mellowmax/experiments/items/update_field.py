@@ -1,4 +1,4 @@
-"""What figures 5 and 6 share: the field of updates on the two-state MDP, and its fixed points.
+"""What figures 5 and 6 share: the updates on the two-state MDP, and its fixed points.
 
 A sweep takes the pair of action values `(Q(s1, b), Q(s1, a))` to another one. The field has the
 change of the pair at each point of a grid, and how far the pair is from the fixed points before and

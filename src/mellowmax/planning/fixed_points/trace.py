@@ -17,10 +17,12 @@ from typing import TypeAlias
 import numpy as np
 
 from ..._common import checks
-from ..._fixed_points.curve import Curve, Point, Range, crossings, follow, with_folds
+from ..._fixed_points.curve import Curve, Point, Range
+from ..._fixed_points.follow import follow
 from ..._fixed_points.maps import read_only, spectral_radius
 from ..._fixed_points.newton import damped_newton
 from ..._fixed_points.points import distinct
+from ..._fixed_points.special_points import crossings, with_folds
 from ..._typing import Bools, Floats
 from ...mdp import MDP
 from ...softmax import Softmax

@@ -1,4 +1,4 @@
-"""Vectors of the plane, rotations and poses, made of plain arrays: one number for each lander.
+"""Vectors of the plane, rotations and poses, of arrays with a number for each lander.
 
 Nothing here stacks arrays, which a kernel cannot do: code that is written with these functions is
 traced on a CPU and inside a kernel alike.

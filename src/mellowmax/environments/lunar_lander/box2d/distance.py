@@ -1,4 +1,4 @@
-"""The distance between an edge and a convex body, by the method of Gilbert, Johnson and Keerthi.
+"""The distance of an edge and a convex body, as by Gilbert, Johnson and Keerthi.
 
 It is the distance of the origin from the Minkowski difference of the two shapes. A simplex of up to
 three vertices of the difference is moved towards the origin. As in Box2D (`b2SimplexCache`), the

@@ -1,4 +1,4 @@
-"""How figure 11 is drawn: learning curves, and means by parameter, with the paper's beside ours."""
+"""How figure 11 is drawn: learning curves and means by parameter, the paper's and ours."""
 
 from __future__ import annotations
 

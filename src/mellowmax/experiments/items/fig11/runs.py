@@ -1,4 +1,4 @@
-"""Runs of REINFORCE on Lunar Lander: tables of settings to train, and a row for each trained run.
+"""Runs of REINFORCE on Lunar Lander: tables of settings, and a row for each run.
 
 A training takes as long as the slowest of its runs, and few runs leave an accelerator idle. So all
 settings that are trained in one environment are one table, whichever parts they belong to.

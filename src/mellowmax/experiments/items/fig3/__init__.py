@@ -1,4 +1,4 @@
-"""Figure 3: non-expansion, illustrated there for the maximum, measured here for five operators.
+"""Figure 3: non-expansion, drawn there for the maximum, measured here for five operators.
 
 An operator is a non-expansion if it moves no two vectors apart: `|f(x) - f(y)| <= max|x - y|`. The
 largest ratio of the two sides is searched for, over random pairs and by improving on the best. A

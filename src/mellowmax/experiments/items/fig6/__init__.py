@@ -1,4 +1,4 @@
-"""Figure 6: the updates of planning under mellowmax, all of which lead to its one fixed point.
+"""Figure 6: the updates of planning under mellowmax all lead to its one fixed point.
 
 Mellowmax is a non-expansion (section 5.1), so that a sweep brings any values nearer to the fixed
 point, at least by the discount. The number of fixed points is not taken from that theorem here: the

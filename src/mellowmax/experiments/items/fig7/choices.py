@@ -1,4 +1,4 @@
-"""What the paper leaves open in figure 7: the choice that is stated here, and the nearest one."""
+"""What the paper leaves open in figure 7: the choice made here, and the nearest one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How figure 7 is drawn: the iterations of some choices over the paper's points, by parameter."""
+"""How figure 7 is drawn: iterations by parameter, over the paper's points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Human play, beyond the paper: is mellowmax a good replacement in models of how people choose?
+"""Human play, beyond the paper: does mellowmax serve in models of how people choose?
 
 Section 8 of the paper says that mellowmax could make a good replacement of logit in quantal
 response and quantal level-k. Here both models are fitted with both softmaxes to what people did in
