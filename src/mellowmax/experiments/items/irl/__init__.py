@@ -47,7 +47,7 @@ SCALES: Mapping[str, Config] = {
     "quick": Config(worlds=(24, 8, 0), choosing=(8, 4, 0)),
     "paper": Config(worlds=(480, 480, 60), choosing=(80, 80, 10)),
 }
-SECONDS = {"quick": 60.0, "paper": 1200.0}
+SECONDS = {"quick": 60.0, "paper": 1700.0}
 _CELL = {"random": 120, "grid 5x5": 60, "grid 10x10": 10}  # worlds
 
 
