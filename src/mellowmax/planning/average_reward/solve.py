@@ -39,7 +39,7 @@ __all__ = ["solve_average"]
 
 MOST_SWEEPS = 200
 """Sweeps after which Newton's method is tried."""
-MOST_STEPS = 50
+MOST_STEPS = 100
 """Newton's steps after which it is given up."""
 
 
