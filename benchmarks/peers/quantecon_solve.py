@@ -25,8 +25,8 @@ model.report(
     {
         "modified policy iteration, k=20": modified(20),
         "modified policy iteration, k=100": modified(100),
-        "policy iteration": lambda: ddp.policy_iteration().v,
         "modified policy iteration, k=5": modified(5),
+        "policy iteration": lambda: ddp.policy_iteration().v,
         "value iteration": lambda: ddp.value_iteration(**options).v,
     },
     quantities,
