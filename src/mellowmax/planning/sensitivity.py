@@ -172,8 +172,12 @@ def _of_all(
     mdp: MDP, softmax: Softmax, value: Floats, means: Floats, x: Floats, y: Floats, residual: Any
 ) -> Sensitivity:
     """The derivatives with respect to all arguments, from those `y` with respect to rewards."""
-    after = value if mdp.successors is None else np.append(value, 0.0)[mdp.successors]
-    by_probabilities = mdp.discount * y[:, :, None] * after
+    by_probabilities = mdp.discount * y[:, :, None]
+    if mdp.successors is None:
+        by_probabilities = by_probabilities * value
+    else:  # in place, since it is as large as the model
+        after = np.append(value, 0.0)[mdp.successors]
+        by_probabilities = np.multiply(by_probabilities, after, out=after)
     by_softmax = softmax
     if jax.tree.leaves(softmax):
         q = mdp.expected_rewards + mdp.discount * means
