@@ -12,7 +12,7 @@ from .._typing import Floats
 __all__ = ["QUARTILE", "Fit"]
 
 QUARTILE = 1.959963984540054
-"""Of the normal distribution, two-sided 5 %."""
+"""The quantile of the normal distribution that leaves out 5 %, on both sides together."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
