@@ -14,6 +14,8 @@ and again. So it looks more seldom, and not among those that were there before t
 
 pytest-xdist gives all tests of a file to one process. All files on the lander or on inverse
 reinforcement learning go to one, too: their programs are shared, and take seconds to compile.
+JAX could keep programs on disk for all processes, but looking up every program takes longer than
+the few that are found would take to compile.
 
 pytest imports a module such as `mellowmax/planning/solve.py` for its examples. Where that comes
 before the import of its package, the module takes the place of the function of the same name.

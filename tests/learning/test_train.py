@@ -153,12 +153,13 @@ def slower_and_slower(step):
     return 0.5 / (1 + jnp.float32(step) / 1000) ** 0.85
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(
     ("mdp", "softmax"),
     [
-        pytest.param(two_state_mdp(), Mellowmax(16.55), marks=pytest.mark.release),
+        (two_state_mdp(), Mellowmax(16.55)),
         (episodic(5, 0.98), Mellowmax(5.0)),
-        pytest.param(episodic(1, 0.9), Mellowmax(16.55), marks=pytest.mark.release),
+        (episodic(1, 0.9), Mellowmax(16.55)),
     ],
     ids=["two-state", "random 5", "random 1"],
 )

@@ -145,6 +145,7 @@ def test_a_few_runs_have_no_interval():
         assert all((" (95 %: " in claim.ours) == spared for claim in rest)
 
 
+@pytest.mark.release
 def test_a_false_claim_is_found_to_hold_once_in_40_times(monkeypatch):
     """Mellowmax is worse by just the margin at both omegas, and max as good without as with one.
 

@@ -50,7 +50,7 @@ def test_the_distance_is_that_of_its_points():
 
 
 @pytest.mark.parametrize("sweeps", SWEEPS)
-@pytest.mark.parametrize("beta", [16.51, 30.0])
+@pytest.mark.parametrize("beta", [16.51, pytest.param(30.0, marks=pytest.mark.release)])
 def test_a_run_ends_when_its_values_are_near_their_limits(sweeps, beta):
     """Against sweeps by the formulas of section 2 alone."""
     labels = ((0.12211, 0.98 * 0.65867), (0.03284, 0.98 * 0.99075))
