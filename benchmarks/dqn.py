@@ -1,10 +1,11 @@
-"""DQN on CartPole-v1: steps per second of one run on two cores, and the return that is reached.
+"""DQN on CartPole-v1: steps per CPU second of one run, and the return that is reached.
 
 `make bench` runs it. The peers are Stable-Baselines3 and a single file of PyTorch in the manner of
-CleanRL (`peers/torch_dqn.py`, which says what it is), in an environment of their own that is made
-on the first run in `build/bench`. All have the same settings, but for the loss: each peer is
-compared with our learner under its own. A run is timed from the first update on. `--steps` and
-`--seeds` make it smaller, `--no-peer` leaves the peers out.
+CleanRL (`peers/torch_dqn.py`, which says what it is), and CleanRL's own `dqn.py` if `--cleanrl`
+names a clone of it. They have environments of their own that are made on the first run in
+`build/bench`. All have the same settings, but for the loss of Stable-Baselines3 and the network of
+CleanRL: each peer is compared with our learner under its own. A run is timed from the first update
+on. `--steps` and `--seeds` make it smaller, `--no-peer` leaves the peers out.
 
 Here each step is a call of JAX. By default JAX hands it to another thread, which takes longer than
 the step itself; `jax_cpu_enable_async_dispatch` switches that off.
@@ -13,6 +14,7 @@ the step itself; `jax_cpu_enable_async_dispatch` switches that off.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import subprocess
@@ -23,6 +25,7 @@ import jax
 
 jax.config.update("jax_cpu_enable_async_dispatch", False)
 
+import equinox as eqx
 import numpy as np
 import optax
 from venvs import python_of
@@ -57,10 +60,29 @@ LEARNERS = {
     "ours, mellowmax 5, no target": dqn(Mellowmax(5.0), **{**OURS, "target": None}),
 }
 PEERS = {
-    "one file of PyTorch": ("torch_dqn.py", "ours, squared loss"),
-    "Stable-Baselines3": ("sb3_dqn.py", "ours, Huber's loss and clipping"),
+    "one file of PyTorch": (("dqn", "torch_dqn.py"), "ours, squared loss"),
+    "Stable-Baselines3": (("dqn", "sb3_dqn.py"), "ours, Huber's loss and clipping"),
 }
-INSTALLS = (["torch==2.13.0", "gymnasium==1.2.3", "numpy==2.4.6"], ["stable-baselines3==2.7.1"])
+TORCH = ["torch==2.13.0", "gymnasium==1.2.3", "numpy==2.4.6"]
+INSTALLS = {"dqn": (TORCH, ["stable-baselines3==2.7.1"]), "cleanrl": (TORCH, ["tyro"])}
+
+
+class CleanRL(eqx.Module):
+    """The network of CleanRL's `dqn.py`."""
+
+    layers: tuple[eqx.nn.Linear, ...]
+
+    def __init__(self, key, observation, n_actions):
+        sizes = (*observation.shape, 120, 84, n_actions)
+        keys = jax.random.split(key, 3)
+        pairs = zip(itertools.pairwise(sizes), keys, strict=True)
+        self.layers = tuple(eqx.nn.Linear(*pair, key=k) for pair, k in pairs)
+
+    def __call__(self, x):
+        """The action values of an observation."""
+        for layer in self.layers[:-1]:
+            x = jax.nn.relu(layer(x))
+        return self.layers[-1](x)
 
 
 class Clock:
@@ -71,7 +93,7 @@ class Clock:
 
     def __call__(self, progress):
         """As the callback of `train`."""
-        now = (progress.steps, time.perf_counter())
+        now = (progress.steps, time.process_time())
         if self.first is None and progress.steps >= SETTINGS["learning_starts"]:
             self.first = now
         self.last = now
@@ -79,12 +101,12 @@ class Clock:
 
     @property
     def rate(self):
-        """Steps per second, from the first update on."""
+        """Steps per CPU second, from the first update on."""
         return (self.last[0] - self.first[0]) / (self.last[1] - self.first[1])
 
 
 def ours(learner, steps, seed):
-    """`(steps per second, mean return)` of one run, once it has been compiled."""
+    """`(steps per CPU second, mean return)` of one run, once it has been compiled."""
     train(learner, ENVIRONMENT, episodes=80, seed=99, workers=0)
     clock = Clock(steps)
     result = train(learner, ENVIRONMENT, episodes=steps, seed=seed, workers=0, callback=clock)
@@ -92,18 +114,19 @@ def ours(learner, steps, seed):
     return clock.rate, evaluate(policy, ENVIRONMENT, episodes=EPISODES, workers=0).mean
 
 
-def theirs(script, steps, seed):
+def theirs(peer, steps, seed):
     """What a peer's script measures, as `ours` does."""
+    venv, script, *more = peer
     path = Path(__file__).parent / "peers" / script
-    command = [python_of("dqn", *INSTALLS), path, json.dumps(SETTINGS), str(steps), str(seed)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    command = [python_of(venv, *INSTALLS[venv]), path, json.dumps(SETTINGS), str(steps), str(seed)]
+    done = subprocess.run([*command, *more], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
-    return found["steps_per_second"], found["mean_return"]
+    return found["steps_per_cpu_second"], found["mean_return"]
 
 
 def compiled(steps):
     """Steps per second of as many runs as there are cores and more, in a compiled environment."""
-    learner = dqn(Max(), **SETTINGS)
+    learner = dqn(Max(), **OURS)
     train(learner, acrobot.params(), episodes=5)
     runs, episodes = 8, max(1, steps // 400)
     began = time.perf_counter()
@@ -117,13 +140,18 @@ def main():
     parser.add_argument("--steps", type=int, default=40_000)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--no-peer", action="store_true")
+    parser.add_argument("--cleanrl", metavar="CLONE", type=Path)
     chosen = parser.parse_args()
     print(f"DQN on {ENVIRONMENT}, {chosen.steps:,} steps, {chosen.seeds} runs one after another")
-    print("                                  steps/s   greedy return   runs")
-    found = {}
-    jobs = {name: (ours, learner) for name, learner in LEARNERS.items()}
-    if not chosen.no_peer:
-        jobs |= {name: (theirs, script) for name, (script, _) in PEERS.items()}
+    print("                              steps/CPU s   greedy return   runs")
+    found, learners = {}, dict(LEARNERS)
+    peers = {} if chosen.no_peer else dict(PEERS)
+    if chosen.cleanrl is not None:
+        own = "ours, CleanRL's network"
+        learners[own] = dqn(Max(), **{**OURS, "network": CleanRL})
+        peers["CleanRL"] = (("cleanrl", "cleanrl_dqn.py", chosen.cleanrl.resolve()), own)
+    jobs = {name: (ours, learner) for name, learner in learners.items()}
+    jobs |= {name: (theirs, peer) for name, (peer, _) in peers.items()}
     for name, (function, what) in jobs.items():
         rates, returns = zip(
             *(function(what, chosen.steps, seed) for seed in range(chosen.seeds)), strict=True
@@ -133,9 +161,8 @@ def main():
         each = ", ".join(f"{x:.0f}" for x in returns)
         earned = f"{np.mean(returns):6.0f} +- {error:3.0f}"
         print(f"{name:32s} {found[name]:8,.0f} {earned:>15s}   {each}", flush=True)
-    if not chosen.no_peer:
-        for name, (_, own) in PEERS.items():
-            print(f"{own}: {found[own] / found[name]:.1f} x the steps of {name}")
+    for name, (_, own) in peers.items():
+        print(f"{own}: {found[own] / found[name]:.1f} x the steps of {name}")
     print(f"\n8 runs on the compiled acrobot: {compiled(chosen.steps):,.0f} steps/s in all")
 
 

@@ -1,11 +1,15 @@
 """PPO: steps per CPU second of a single run, and the returns at its end.
 
 `make bench` runs it. In Gymnasium's environments the peers are Stable-Baselines3 and a single file
-of PyTorch in the manner of CleanRL (`peers/torch_ppo.py`, which says what it is). In the compiled
-CartPole the peer is purejaxrl, which is no package: `--purejaxrl` names a clone of it. The peers
-have an environment of their own that is made on the first run in `build/bench`. All have the same
-settings, and a learning rate that stays as it is. Compiling is left out: a run is timed from its
-second update on. `--steps` and `--seeds` make it smaller, `--no-peer` leaves the peers out.
+of PyTorch in the manner of CleanRL (`peers/torch_ppo.py`, which says what it is). In compiled
+environments the peer is purejaxrl. It is no package, nor is CleanRL: `--purejaxrl` and `--cleanrl`
+name clones, whose own `ppo.py` are run. The peers have environments of their own that are made on
+the first run in `build/bench`. All have the same settings, and a learning rate that stays as it is.
+Compiling is left out: a run is timed from its second update on. `--steps` and `--seeds` choose how
+many, `--no-peer` leaves the peers out, and `--only Acrobot-v1` has that environment alone.
+
+`--returns CartPole` prints the returns that are reached instead, by `--seeds` runs side by side and
+with the steps and the settings that they are published for: see `PUBLISHED`.
 
 `--card` prints steps per second by the number of runs instead, in the compiled CartPole, on JAX's
 default device.
@@ -25,8 +29,9 @@ import numpy as np
 from venvs import python_of
 
 from mellowmax import Boltzmann, Mellowmax
-from mellowmax.deep import ppo, train
-from mellowmax.environments import acrobot, cartpole
+from mellowmax.deep import FunctionalEnvironment, mlp, ppo, train
+from mellowmax.environments import acrobot, cartpole, lunar_lander
+from mellowmax.environments.gymnax import functional
 
 SETTINGS = {
     "learning_rate": 2.5e-4,
@@ -43,10 +48,41 @@ SETTINGS = {
 LAST = 100
 """How many episodes at the end of a run count."""
 GYMNASIUM, COMPILED = ("CartPole-v1", "Acrobot-v1"), {"CartPole": cartpole, "Acrobot": acrobot}
+
+
+def breakout():
+    """MinAtar's, of gymnax, a package of its own."""
+    import gymnax
+
+    env, params = gymnax.make("Breakout-MinAtar")
+    return FunctionalEnvironment(*functional(env, params), params.max_steps_in_episode)
+
+
+LANDER = {"environments": 16, "steps": 1024, "minibatches": 256, "discount": 0.999, "trace": 0.98}
+BREAKOUT = {"environments": 64, "minibatches": 8, "discount": 0.999, "learning_rate": 5e-4}
+PUBLISHED = {
+    "CartPole": (cartpole.params, {}, 500_000, "490 +- 6 (CleanRL)"),
+    "Acrobot": (acrobot.params, {}, 500_000, "-86 +- 1 (CleanRL)"),
+    "LunarLander": (
+        lunar_lander.params,
+        LANDER | {"learning_rate": 3e-4},
+        1_000_000,
+        "234 +- 54 in version 2 (the zoo of Stable-Baselines3)",
+    ),
+    "Breakout": (
+        breakout,
+        BREAKOUT | {"network": mlp(256, 2, "tanh", "orthogonal")},
+        10_000_000,
+        "28 (gymnax, one run)",
+    ),
+}
+"""Environments, the settings for which a return was published where they are not `SETTINGS`, the
+steps, and that return."""
 TORCH = {"one file of PyTorch": "torch_ppo.py", "Stable-Baselines3": "sb3_ppo.py"}
 INSTALLS = {
     "ppo": (["torch==2.13.0", "gymnasium==1.2.3", "numpy==2.4.6"], ["stable-baselines3==2.7.1"]),
     "purejaxrl": (["gymnax==1.0.1", "flax", "distrax", "optax"],),
+    "cleanrl": (["torch==2.13.0", "gymnasium==1.2.3", "numpy==2.4.6"], ["tyro"]),
 }
 RUNS = (1, 16, 64, 256, 1024)
 """How many runs learn at a time, on a card."""
@@ -105,7 +141,23 @@ def compare(title, jobs, chosen):
     print()
 
 
-def card():
+def returns(name, chosen):
+    """Print the returns at the end of some runs, beside the one that was published."""
+    make, settings, steps, published = PUBLISHED[name]
+    steps = steps if chosen.steps is None else chosen.steps
+    print(f"{name}, {steps:,} steps, {chosen.seeds} runs; published: {published}")
+    for softmax in (Boltzmann(1.0), Mellowmax(2.0)):
+        learner = ppo(softmax, **SETTINGS | settings)
+        result = train(learner, make(), steps=steps, runs=chosen.seeds)
+        last = [run[np.isfinite(run)][-LAST:].mean() for run in result.returns]
+        error = np.std(last, ddof=1) / math.sqrt(len(last)) if len(last) > 1 else math.nan
+        each = ", ".join(f"{x:.0f}" for x in last)
+        name = f"{type(softmax).__name__.lower()} {jax.tree.leaves(softmax)[0]:g}"
+        print(f"{name:14s} {np.mean(last):7.1f} +- {error:4.1f}   {each}", flush=True)
+    print()
+
+
+def card(steps):
     """Print steps per second by the number of runs."""
     print(f"PPO in the compiled CartPole on {jax.devices()[0].device_kind}")
     print("   runs  softmax        steps/s")
@@ -113,7 +165,7 @@ def card():
         for runs in RUNS:
             clock = Clock(time.perf_counter)
             learner = ppo(softmax, **SETTINGS)
-            train(learner, cartpole.params(), steps=40 * 512, runs=runs, callback=clock)
+            train(learner, cartpole.params(), steps=steps, runs=runs, callback=clock)
             name = type(softmax).__name__
             print(f"{runs:7d}  {name:10s} {clock.rate:11,.0f}", flush=True)
 
@@ -121,17 +173,26 @@ def card():
 def main():
     """Print the comparison."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--steps", type=int)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--no-peer", action="store_true")
+    parser.add_argument("--only", choices=(*GYMNASIUM, *COMPILED), nargs="+")
     parser.add_argument("--purejaxrl", metavar="CLONE", type=Path)
+    parser.add_argument("--cleanrl", metavar="CLONE", type=Path)
+    parser.add_argument("--returns", choices=PUBLISHED, nargs="+")
     parser.add_argument("--card", action="store_true")
     chosen = parser.parse_args()
     if chosen.card:
-        card()
+        card(chosen.steps or 40 * 512)
         return
+    if chosen.returns:
+        for name in chosen.returns:
+            returns(name, chosen)
+        return
+    chosen.steps = chosen.steps or 100_000
+    wanted = chosen.only or (*GYMNASIUM, *COMPILED)
     softmaxes = {"ours, Boltzmann 1": Boltzmann(1.0), "ours, mellowmax 2": Mellowmax(2.0)}
-    for environment in GYMNASIUM:
+    for environment in filter(GYMNASIUM.__contains__, wanted):
         jobs = {
             name: lambda seed, s=softmax, e=environment: ours(s, e, chosen.steps, seed)
             for name, softmax in softmaxes.items()
@@ -141,8 +202,14 @@ def main():
                 name: lambda seed, s=script, e=environment: theirs("ppo", s, chosen.steps, seed, e)
                 for name, script in TORCH.items()
             }
+        if chosen.cleanrl is not None:
+            clone = chosen.cleanrl.resolve()
+            jobs["CleanRL"] = lambda seed, e=environment, c=clone: theirs(
+                "cleanrl", "cleanrl_ppo.py", chosen.steps, seed, e, c
+            )
         compare(environment, jobs, chosen)
-    for environment, module in COMPILED.items():
+    for environment in filter(COMPILED.__contains__, wanted):
+        module = COMPILED[environment]
         jobs = {
             name: lambda seed, s=softmax, m=module: ours(s, m.params(), chosen.steps, seed)
             for name, softmax in softmaxes.items()

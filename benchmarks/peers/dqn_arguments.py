@@ -4,10 +4,10 @@ import argparse
 import json
 
 
-def parse(description):
-    """The `settings`, `steps` and `seed` of the command line."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("settings", type=json.loads)
-    parser.add_argument("steps", type=int)
-    parser.add_argument("seed", type=int)
-    return parser.parse_args()
+def parser(description):
+    """A parser of the `settings`, `steps` and `seed` of the command line."""
+    result = argparse.ArgumentParser(description=description)
+    result.add_argument("settings", type=json.loads)
+    result.add_argument("steps", type=int)
+    result.add_argument("seed", type=int)
+    return result
