@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mellowmax.deep.environment_argument import environment_of
+from mellowmax.deep.environment.argument import environment_of
 from mellowmax.environments import cartpole, mountain_car
 
 ENVIRONMENTS = [

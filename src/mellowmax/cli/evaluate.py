@@ -68,7 +68,7 @@ def evaluate(
         if render is not None:
             check_film("--render", render, force=force)
         from .. import deep
-        from ..deep.environment_argument import environment_of
+        from ..deep.environment.argument import environment_of
         from .gif import Film
 
         checks.whole("episodes", episodes, 1)

@@ -9,10 +9,9 @@ environment or a function that makes one, or a `FunctionalEnvironment` of your o
 A reader can take the modules in this order. `observation`, `network`, `trainable`,
 `policy_gradient`, `segments`, `replay` and `optimiser` are the parts of the four learners,
 `reinforce`, `ppo`, `dqn` and `sac`; all of them are pure functions of one run. `environment` says
-what an environment is, `environment_argument` what `train` takes as one. `play` has the six ways of
-playing in an environment, and `keys` every random key. `train` and `worker` put them together, with
-the help of `log`, `progress`, `description` and `checkpoint`. `saved_policy` reads a policy from a
-checkpoint.
+what an environment is, and what `train` takes as one. `play` has the six ways of playing in an
+environment, and `keys` every random key. `train` and `worker` put them together, with the help of
+`log`, `progress`, `description` and `checkpoint`. `saved_policy` reads a policy from a checkpoint.
 """
 
 from typing import TYPE_CHECKING

@@ -84,6 +84,7 @@ class Dqn:
     """A learner; made by `dqn`. Its methods are pure functions of one run."""
 
     learns_from: ClassVar[Literal["steps"]] = "steps"
+    batch: ClassVar[int] = 1
 
     softmax: Any
     learning_rate: Any
@@ -101,11 +102,6 @@ class Dqn:
     optimiser: optax.GradientTransformation = field(metadata=STATIC)
     double: bool = field(default=False, metadata=STATIC)
     munchausen: jax.Array | float | None = None
-
-    @property
-    def batch(self) -> int:
-        """Episodes are logged one by one."""
-        return 1
 
     def init(self, key: jax.Array, observation: int | PyTree, n_actions: int) -> DqnState:
         """The initial state of a run.

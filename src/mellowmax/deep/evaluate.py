@@ -21,7 +21,7 @@ from .._common.evaluation import Evaluation
 from .._common.threads import cores
 from .._typing import Key
 from .environment import PlayableEnvironment, observation_of
-from .environment_argument import Environment, environment_of
+from .environment.argument import Environment, environment_of
 from .episodes import Episodes
 from .keys import evaluation_keys
 from .log import EpisodeLog

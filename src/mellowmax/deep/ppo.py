@@ -85,6 +85,7 @@ class Ppo:
     """A learner; made by `ppo`. Its methods are pure functions of one run."""
 
     learns_from: ClassVar[Literal["segments"]] = "segments"
+    batch: ClassVar[int] = 1
 
     softmax: Any
     learning_rate: Any
@@ -100,11 +101,6 @@ class Ppo:
     network: MakeNetwork = field(metadata=STATIC)
     optimiser: optax.GradientTransformation = field(metadata=STATIC)
     value_clip: jax.Array | float | None = None
-
-    @property
-    def batch(self) -> int:
-        """Episodes are logged one by one."""
-        return 1
 
     def init(self, key: jax.Array, observation: int | PyTree, n_actions: int) -> PpoState:
         """The initial state of a run.

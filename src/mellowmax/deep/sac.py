@@ -94,6 +94,7 @@ class Sac:
     """A learner; made by `sac`. Its methods are pure functions of one run."""
 
     learns_from: ClassVar[Literal["steps"]] = "steps"
+    batch: ClassVar[int] = 1
 
     softmax: Any
     learning_rate: Any
@@ -107,11 +108,6 @@ class Sac:
     learning_starts: int = field(metadata=STATIC)
     train_frequency: int = field(metadata=STATIC)
     optimiser: optax.GradientTransformation = field(metadata=STATIC)
-
-    @property
-    def batch(self) -> int:
-        """Episodes are logged one by one."""
-        return 1
 
     def init(self, key: jax.Array, observation: int | PyTree, n_actions: int) -> SacState:
         """The initial state of a run.

@@ -37,7 +37,7 @@ from .._common.threads import cores, side_by_side
 from .._typing import Integers, Key, Shape
 from .dqn import Dqn
 from .environment import observation_of
-from .environment_argument import Environment, environment_of
+from .environment.argument import Environment, environment_of
 from .learner import Learner
 from .log import EpisodeLog
 from .play import player_of

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from .._common import checks
-from .._common.evaluation import MAX_STEPS
-from ..environments import acrobot, cartpole, lunar_lander, mountain_car, tabular
-from ..mdp import MDP
-from .environment import (
+from ..._common import checks
+from ..._common.evaluation import MAX_STEPS
+from ...environments import acrobot, cartpole, lunar_lander, mountain_car, tabular
+from ...mdp import MDP
+from ..observation import Seen
+from . import (
     FunctionalEnvironment,
     GymnasiumEnvironment,
     PlayableEnvironment,
     Rollouts,
     VectorEnvironment,
 )
-from .observation import Seen
 
 if TYPE_CHECKING:
     import gymnasium
