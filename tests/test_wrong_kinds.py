@@ -72,7 +72,7 @@ NUMBERS, CALLABLE = {"0-d", "tensor", "empty"}, {"function", "class"}
 FINE = {
     "beta omega eta epsilon final learning_rate discount target initial uniform": NUMBERS,
     "dqn.munchausen": NUMBERS,
-    "ppo.trace ppo.clip ppo.entropy ppo.value": NUMBERS,
+    "ppo.trace ppo.clip ppo.value_clip ppo.entropy ppo.value": NUMBERS,
     "sac.temperature sac.entropy_target sac.averaging": NUMBERS,
     "penalty prior": {"0-d", "tensor"},
     "callback environment family make pilot report transition": CALLABLE,
