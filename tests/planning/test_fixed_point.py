@@ -308,3 +308,27 @@ def test_wrong_arguments():
         fixed_point(3, Max())
     with pytest.raises(ValueError, match="`discount` must be below 1 unless every policy ends"):
         fixed_point(garnet(3, 2, 2, 0, discount=1.0), Max())
+
+
+def test_gradients_are_those_of_unrolled_sweeps():
+    """Sixty sweeps at a discount of 0.5, which are within 1e-16 of the fixed point."""
+    mdp = garnet(6, 3, 2, 4, discount=0.5)
+    probabilities, _ = mdp.to_numpy()
+
+    def swept(rewards, omega):
+        def sweep(v, _):
+            q = rewards + 0.5 * jnp.einsum("sat,t->sa", probabilities, v)
+            return Mellowmax(omega).value(q), None
+
+        v, _ = jax.lax.scan(sweep, jnp.zeros(6), length=60)
+        return jnp.sum(jnp.sin(v))
+
+    def solved(rewards, omega):
+        point = fixed_point(dataclasses.replace(mdp.model(), rewards=rewards), Mellowmax(omega))
+        return jnp.sum(jnp.sin(point.value))
+
+    arguments = jnp.asarray(mdp.rewards), jnp.asarray(3.0)
+    for found, expected in zip(
+        jax.grad(solved, (0, 1))(*arguments), jax.grad(swept, (0, 1))(*arguments), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
