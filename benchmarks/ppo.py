@@ -29,7 +29,7 @@ import numpy as np
 from venvs import python_of
 
 from mellowmax import Boltzmann, Mellowmax
-from mellowmax.deep import FunctionalEnvironment, mlp, ppo, train
+from mellowmax.deep import FunctionalEnvironment, linear, mlp, ppo, train
 from mellowmax.environments import acrobot, cartpole, lunar_lander
 from mellowmax.environments.gymnax import functional
 
@@ -59,7 +59,14 @@ def breakout():
 
 
 LANDER = {"environments": 16, "steps": 1024, "minibatches": 256, "discount": 0.999, "trace": 0.98}
-BREAKOUT = {"environments": 64, "minibatches": 8, "discount": 0.999, "learning_rate": 5e-4}
+BREAKOUT_STEPS = 10_000_000
+BREAKOUT = {
+    "environments": 64,
+    "minibatches": 8,
+    "learning_rate": linear(5e-3, 0.0, updates=BREAKOUT_STEPS // (64 * SETTINGS["steps"])),
+    "network": mlp(64, 2, "relu", "orthogonal"),
+}
+"""As in purejaxrl's notebook on MinAtar."""
 PUBLISHED = {
     "CartPole": (cartpole.params, {}, 500_000, "490 +- 6 (CleanRL)"),
     "Acrobot": (acrobot.params, {}, 500_000, "-86 +- 1 (CleanRL)"),
@@ -69,12 +76,7 @@ PUBLISHED = {
         1_000_000,
         "234 +- 54 in version 2 (the zoo of Stable-Baselines3)",
     ),
-    "Breakout": (
-        breakout,
-        BREAKOUT | {"network": mlp(256, 2, "tanh", "orthogonal")},
-        10_000_000,
-        "28 (gymnax, one run)",
-    ),
+    "Breakout": (breakout, BREAKOUT, BREAKOUT_STEPS, "28 (gymnax, one run in other settings)"),
 }
 """Environments, the settings for which a return was published where they are not `SETTINGS`, the
 steps, and that return."""
