@@ -42,7 +42,7 @@ dist:
 
 # Before a release: all tests as users run the code (fully optimised), the long statistical ones with
 # them, and every item of the reproduction.
-release-tests: install dist howto reproduce
+release-tests: install dist howto docs reproduce
 	XLA_FLAGS= $(BIN)/pytest --numprocesses auto --dist loadfile -m "release or not release" \
 	    --ignore tests/test_dist.py
 
@@ -58,7 +58,9 @@ lint: install
 types: install
 	$(BIN)/mypy
 
+# The examples of the pages outside docs/howto, and the site with the lessons.
 docs: install
+	$(BIN)/pytest --quiet --numprocesses auto --dist loadfile docs/*.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The table of public names, from their docstrings.

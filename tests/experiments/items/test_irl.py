@@ -86,7 +86,7 @@ def test_a_fit_ends_where_the_likelihood_has_no_slope(worlds):
         return total / n - fits.RIDGE / 2 * (rewards @ rewards)
 
     with jax.enable_x64(True):
-        expected, slope = jax.value_and_grad(value)(found.rewards[0])
+        expected, slope = jax.jit(jax.value_and_grad(value))(found.rewards[0])
     assert np.isclose(found.value[0], expected, rtol=1e-9)
     assert found.decrement[0] <= fits.DONE
     # A slope of this size gains about its square over the curvature, which is at most about 1.
