@@ -19,7 +19,7 @@ CONFIGS = {
         initial=(-1.0, 2.0, 1.0),
         deltas=(-3.5, -3.5, -0.5),
         stated_deltas=(1e-4,),
-        limit=300,
+        limit=1000,
     ),
     "table1": dataclasses.replace(
         table1.SCALES["quick"],
