@@ -337,3 +337,18 @@ def test_wrong_arguments():
         Demonstrations.from_counts(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="`counts` must be at least 0, got -1"):
         Demonstrations.from_counts([[-1.0, 0.0]])
+
+
+def test_only_the_sandwich_holds_where_decisions_depend_on_each_other():
+    """Each episode takes one action four times over: a quarter of the evidence that it seems.
+
+    A likelihood of independent decisions does not know. By hand, the sandwich over episodes has
+    four times the variance of the Hessian.
+    """
+    mdp = MDP.from_arrays([[[1.0], [1.0]]], [[0.0, 0.0]], 0.5, terminal=[False])
+    episodes = [[(0, action)] * 4 for action in (0, 1, 1, 0, 1, 1, 1)]
+    seen = Demonstrations.from_episodes(episodes)
+    estimate = fit(mdp, seen, Linear([[[0.0], [1.0]]]), LogSumExp(1.0))
+    variance = {kind: float(estimate.covariance(kind)[0, 0]) for kind in ("hessian", "sandwich")}
+    assert np.isclose(variance["hessian"], 1 / (28 * 5 / 7 * 2 / 7))
+    assert np.isclose(variance["sandwich"], 4 * variance["hessian"])
