@@ -106,7 +106,25 @@ def test_every_package_has_a_place_in_the_order():
     assert {package_of(module) for module in MODULES} <= set(RANK)
 
 
-@pytest.mark.parametrize("module", MODULES)
+def of_every(modules):
+    """One test of all modules: to report one for each would take longer than to run them."""
+
+    def together(check):
+        def test():
+            for module in modules:
+                try:
+                    check(module)
+                except Exception as error:
+                    error.add_note(f"of mellowmax.{module}")
+                    raise
+
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        return test
+
+    return together
+
+
+@of_every(MODULES)
 def test_nothing_imports_upwards(module):
     own = package_of(module)
     for name in ours(module):
@@ -120,7 +138,7 @@ def test_no_cycle_inside_a_package(package):
     graphlib.TopologicalSorter({m: ours(m) & inside for m in inside}).prepare()
 
 
-@pytest.mark.parametrize("module", MODULES)
+@of_every(MODULES)
 def test_no_private_module_is_imported_across_packages(module):
     for name in ours(module):
         parent = name.rpartition(".")[0]
@@ -129,7 +147,7 @@ def test_no_private_module_is_imported_across_packages(module):
             assert module.startswith(parent), f"{module} imports {name}"
 
 
-@pytest.mark.parametrize("module", sorted(set(MODULES) - {"_common.private_names"}))
+@of_every(sorted(set(MODULES) - {"_common.private_names"}))
 def test_private_names_of_other_packages_stand_in_one_module(module):
     """Imported, as attributes of what is imported, and as text."""
     said, others = set(), {"jax", "torch", "typer"}
@@ -189,7 +207,7 @@ print(mellowmax.properties.probe(mellowmax.Mean()).non_expansion.holds)
     assert holds == "True"
 
 
-@pytest.mark.parametrize("module", sorted(set(MODULES) - WITHOUT_TORCH))
+@of_every(sorted(set(MODULES) - WITHOUT_TORCH))
 def test_all_is_what_a_module_defines_in_public(module):
     loaded = importlib.import_module(f"mellowmax.{module}")
     if not hasattr(loaded, "__all__"):
