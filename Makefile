@@ -60,7 +60,7 @@ types: install
 
 # The examples of the pages outside docs/howto, and the site with the lessons.
 docs: install
-	$(BIN)/pytest --quiet --numprocesses auto --dist loadfile docs/*.md
+	$(BIN)/pytest --quiet docs/*.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The table of public names, from their docstrings.
