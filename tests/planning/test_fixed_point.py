@@ -20,7 +20,7 @@ from mellowmax.planning.linear import rule
 from mellowmax.planning.linear.banded import Banded
 from mellowmax.planning.linear.dense import Dense
 from mellowmax.planning.linear.gauss_seidel import GaussSeidel
-from mellowmax.planning.sensitivity import _form
+from mellowmax.planning.sensitivity import _by_series, _form
 
 RNG = np.random.default_rng(5)
 LOOKED_AT = RNG.normal(size=(8, 3))
@@ -332,3 +332,13 @@ def test_gradients_are_those_of_unrolled_sweeps():
         jax.grad(solved, (0, 1))(*arguments), jax.grad(swept, (0, 1))(*arguments), strict=True
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_series_with_a_small_slow_part_is_given_up():
+    shrinks, b = np.array([0.3, 0.3, 0.9999]), np.array([1.0, -1.0, 1e-3])
+    x, left = _by_series(lambda x: shrinks * x, b, 0.0)
+    assert not x.any()
+    assert (left == b).all()
+    x, left = _by_series(lambda x: 0.3 * x, b, 0.3)
+    np.testing.assert_allclose(x, b / 0.7, rtol=1e-12)
+    assert np.abs(left).max() < 1e-12

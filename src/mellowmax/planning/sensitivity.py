@@ -17,7 +17,6 @@ the counterpart of the shift in `methods.shifted`.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -45,6 +44,8 @@ __all__ = ["Sensitivity", "sensitivity"]
 
 TRIAL, SLOW = 10, 1e-2
 """The series is given up if more than this part of the right side is left after a few terms."""
+MOST_TERMS = 200
+"""It is given up after this many, too: a small part of the right side may be a slow one."""
 
 
 @pytree
@@ -191,15 +192,15 @@ def _by_series(
     """The sum of the series, and what it leaves of `b`: all of it where it converges slowly."""
     x, size = np.full_like(b, b.mean() / (1 - discount)), np.abs(b).max()
     left = b - x + product(x)
-    for term in itertools.count():
+    for term in range(MOST_TERMS):
         much = np.abs(left).max()
         if term == TRIAL and not much <= SLOW * size:
-            return np.zeros_like(b), b
-        if not much > EXACT * size:
             break
+        if not much > EXACT * size:
+            return x, left
         x += left
         left = product(left)
-    return x, left
+    return np.zeros_like(b), b
 
 
 @jax.jit
